@@ -107,18 +107,15 @@ impl Schedule {
             .collect()
     }
 
-    /// The dtypes of what a block reads, each once.
+    /// The dtypes of what a block reads.
     pub fn dtypes_read(&self, block: Block) -> Vec<DType> {
+        self.dtypes(block, false).collect()
+    }
+
+    fn dtypes(&self, block: Block, is_store: bool) -> impl Iterator<Item = DType> + use<'_> {
         let body = self.body();
-        let read = self.buffers(block.0, false).into_iter();
-        let dtypes = read.filter_map(|buffer| Some(body.terms().tensor(body.ty(buffer)?)?.0));
-        let mut found = Vec::new();
-        dtypes.for_each(|dtype| {
-            if !found.contains(&dtype) {
-                found.push(dtype);
-            }
-        });
-        found
+        let buffers = self.buffers(block.0, is_store).into_iter();
+        buffers.filter_map(move |buffer| Some(body.terms().tensor(body.ty(buffer)?)?.0))
     }
 
     /// The name of the buffer that a block writes, where it writes one.
@@ -198,20 +195,12 @@ impl Schedule {
 
     /// The bits of the widest elements that a block writes.
     pub fn bits(&self, block: Block) -> i64 {
-        self.bits_of(block, true).max().unwrap_or(32)
+        self.dtypes(block, true).map(|dtype| dtype.bits() as i64).max().unwrap_or(32)
     }
 
     /// The bits of the narrowest elements that a block reads.
     pub fn bits_read(&self, block: Block) -> i64 {
-        self.bits_of(block, false).min().unwrap_or(32)
-    }
-
-    fn bits_of(&self, block: Block, is_store: bool) -> impl Iterator<Item = i64> + use<'_> {
-        self.buffers(block.0, is_store).into_iter().filter_map(|buffer| {
-            let body = self.body();
-            let ty = body.ty(buffer)?;
-            Some(body.terms().tensor(ty)?.0.bits() as i64)
-        })
+        self.dtypes(block, false).map(|dtype| dtype.bits() as i64).min().unwrap_or(32)
     }
 
     /// Whether a block writes what is read outside of the program.

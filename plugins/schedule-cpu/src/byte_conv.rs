@@ -97,7 +97,7 @@ impl Sizes {
         let extents = |loops: &[Loop]| -> Vec<Option<i64>> {
             loops.iter().map(|&each| schedule.extent(each)).collect()
         };
-        let is_deep = |each: &Loop| schedule.is_reduced(sum, *each);
+        let is_apart = schedule.reduced_and_kept(sum, &of_sum) == (depth.to_vec(), kept.to_vec());
         let (own, results) = (extents(kept), extents(&of_out));
         let Some(steps) = extents(depth).into_iter().collect::<Option<Vec<i64>>>() else {
             return no_convolution();
@@ -108,11 +108,7 @@ impl Sizes {
             return no_convolution();
         };
         let outer = outer.iter().map(|extent| extent.unwrap_or(1));
-        let is_one = own == results
-            && !own.contains(&Some(0))
-            && depth.iter().all(is_deep)
-            && !kept.iter().any(is_deep)
-            && dots.have(lanes);
+        let is_one = own == results && !own.contains(&Some(0)) && is_apart && dots.have(lanes);
         let (outer, depth) = (outer.product(), steps.iter().product());
         let taps = steps.last().copied().filter(|steps| *steps <= taps).unwrap_or(1);
         match is_one {

@@ -81,7 +81,7 @@ impl Piece {
         let loops = schedule.loops(out)?;
         let Some((&column, rows)) = loops.split_last() else { return no_sums() };
         let of_acc = schedule.loops(acc)?;
-        let kept = of_acc.iter().filter(|&&each| !schedule.is_reduced(acc, each)).count();
+        let kept = schedule.reduced_and_kept(acc, &of_acc).1.len();
         let is_one = |&each: &Loop| schedule.extent(each) == Some(1);
         let is_known = schedule.extent(column).is_some_and(|columns| columns > 1);
         let is_row = rows.iter().all(is_one) && kept == loops.len() && of_acc.len() == kept + 1;
@@ -156,7 +156,7 @@ impl Piece {
 /// The loops of a block over what it sums, and over what it keeps.
 fn deep_and_kept(schedule: &mut Schedule, block: Block) -> Result<(Vec<Loop>, Vec<Loop>)> {
     let own = schedule.own_loops(block)?;
-    Ok(own.into_iter().partition(|&each| schedule.is_reduced(block, each)))
+    Ok(schedule.reduced_and_kept(block, &own))
 }
 
 /// Lets a sum start in vectors before its loops, and those over what it keeps stand inside.
