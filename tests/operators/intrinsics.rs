@@ -60,7 +60,7 @@ const AMX: Tile = Tile {
     ..FMA
 };
 
-const ALL: [Tile; 14] = [
+const ALL: [Tile; 15] = [
     FMA,
     Tile { name: "x86.avx512f.f32x16", target: "x86-64-v4", shape: [1, 16, 1, 1], ..FMA },
     Tile {
@@ -93,6 +93,15 @@ const ALL: [Tile; 14] = [
         left: DType::BF16,
         right: DType::BF16,
         shape: [1, 16, 2, 2],
+        ..FMA
+    },
+    Tile {
+        name: "x86.avx512bf16.bf16x8x2",
+        target: "x86-64-v4,features=+avx512bf16",
+        instruction: "vdpbf16ps",
+        left: DType::BF16,
+        right: DType::BF16,
+        shape: [1, 8, 2, 2],
         ..FMA
     },
     Tile {

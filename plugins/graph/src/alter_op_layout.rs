@@ -27,12 +27,15 @@ use tenon_plugin_api::prelude::*;
 
 use crate::constants::ReadAsTheyLie;
 use crate::convert_to_dots::{padded, rounded_up};
+use crate::convert_to_short_dots::has_fast_pairs;
 use crate::panels::Panels;
 
 /// Elements from which a second copy of weights costs more than a product that is a third faster gains.
 const LARGE: i64 = 1 << 18;
 /// Input channels whose bytes an instruction multiplies and adds for each output channel.
 const QUAD: i64 = 4;
+/// Those of bf16.
+const PAIR: i64 = 2;
 /// By how much constants may grow where they are folded: as much as weights do by Winograd's algorithm.
 const MAX_GROWTH: i64 = 4;
 
@@ -171,6 +174,13 @@ impl Alter<'_> {
             self.blocks_of([channels, outputs, groups, per_group], at_hand)?;
         let inner = input_block.min(per_group);
         let block = inner.min(output_block);
+        let (dtype, _) = self.rw.tensor(x)?;
+        let is_of_pairs = dtype == DType::BF16 && inner % PAIR == 0 && has_fast_pairs(self.cx);
+        if is_of_pairs {
+            let kernel_layout = format!("OIHW{output_block}o{PAIR}i");
+            let blocks = [input_block, output_block];
+            return Some(self.convolution("nn.conv2d", &[x, weight], attrs, blocks, kernel_layout));
+        }
         if !is_depthwise && self.is_of_pixels(weight, attrs) && self.is_fuller(&input, block) {
             return None;
         }

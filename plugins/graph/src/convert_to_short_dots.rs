@@ -1,4 +1,4 @@
-//! Computes products with constant matrices in bf16 by instructions for dot products, where that is asked for and they are fast.
+//! Computes products and convolutions with constants in bf16 by instructions for dot products, where that is asked for and they are fast.
 //!
 //! ```ir
 //! %y = matmul(%x, const(f32[64, 30], …))                                 %x: f32[m, 64]
@@ -13,23 +13,37 @@
 //! `relax.ToMixedPrecision` makes where the number of rows is not known, are computed so as well; those of one row are not, which take as
 //! long as their weights take to be read.
 //!
+//! ```ir
+//! %y = nn.conv2d(%x, const(f32[64, 3, 7, 7], …))
+//!                        =>
+//! %y = nn.conv2d(nn.pad(cast(%x) { dtype = "bf16" }), nn.pad(cast(const) { dtype = "bf16" })) { out_dtype = "f32" }
+//! ```
+//!
+//! Convolutions whose channels fill pairs are computed so too, where the instruction is fast; `relax.AlterOpLayout` puts channels in
+//! blocks of pairs.
+//!
 //! Factors are rounded to bf16, their sums to f32, in the instruction's order, and numbers below the normal ones count as zero. It is done
 //! with `--precision bf16`, and never where floats are strict.
 
 use tenon_plugin_api::prelude::*;
 
-use crate::convert_to_dots::{LANES, has_feature, packed, padded, rounded_up, with_rows};
+use crate::convert_to_dots::{Channels, LANES, has_feature, packed, padded, rounded_up, with_rows};
 
 /// Products that an instruction adds in each column, and those of a tile.
 const DEPTH: i64 = 2;
 const TILE: i64 = 32;
 
-/// Computes products with constant matrices in bf16 by dot products, where these are fast.
+/// Computes products and convolutions with constants in bf16 by dot products, where these are fast.
 #[pass(
     name = "relax.ConvertToShortDots",
     opt_level = 3,
     phase = "optimize",
-    after = ["relax.FoldScaleAxis", "relax.RunCodegen", "relax.ToMixedPrecision"],
+    after = [
+        "relax.FoldScaleAxis",
+        "relax.RunCodegen",
+        "relax.ToMixedPrecision",
+        "relax.ConvertToWinograd",
+    ],
     before = ["relax.AlterOpLayout"],
     requires = ["relax.FoldConstant"],
     tolerance = 0.05
@@ -49,13 +63,14 @@ fn convert_to_short_dots(
     let mut rw = func.edit();
     for expr in body.post_order() {
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
-        let (Some(op @ ("matmul" | "nn.dense")), &[x, w]) =
-            (body.op_name(callee), &args.to_vec()[..])
-        else {
-            continue;
+        let (Some(op), &[x, w]) = (body.op_name(callee), &args.to_vec()[..]) else { continue };
+        let made = match op {
+            "matmul" | "nn.dense" => is_in_columns(&rw, op, attrs)
+                .and_then(|is_in_columns| product(&mut rw, [x, w], is_in_columns, multiple)),
+            "nn.conv2d" if has_fast_pairs(cx) => convolution(&mut rw, [x, w], attrs),
+            _ => None,
         };
-        let Some(is_in_columns) = is_in_columns(&rw, op, attrs) else { continue };
-        if let Some(made) = made(&mut rw, [x, w], is_in_columns, multiple)
+        if let Some(made) = made
             && rw.body().ty(made) == body.ty(expr)
         {
             rw.replace(expr, made);
@@ -71,16 +86,19 @@ struct Options {
     precision: String,
 }
 
-/// What the depth of a product has to be a multiple of, where there are tiles of bf16, or `vdpbf16ps` takes no longer than a multiply-add
-/// of as many f32.
+/// What the depth of a product has to be a multiple of, where there are tiles of bf16 or fast instructions.
 fn depth_of_dots(cx: &PassContext) -> Option<i64> {
-    if has_feature(cx, "amx-bf16") {
-        return Some(TILE);
+    match has_feature(cx, "amx-bf16") {
+        true => Some(TILE),
+        false => has_fast_pairs(cx).then_some(DEPTH),
     }
+}
+
+/// Whether `vdpbf16ps` takes no longer than a multiply-add of as many f32.
+pub(crate) fn has_fast_pairs(cx: &PassContext) -> bool {
     let target = cx.target();
     let is_fast = target.str("cpu").is_some_and(|cpu| cpu.starts_with("znver"));
-    let has_dots = has_feature(cx, "avx512bf16") && target.int("vector_bits") == Some(512);
-    (is_fast && has_dots).then_some(DEPTH)
+    is_fast && has_feature(cx, "avx512bf16") && target.int("vector_bits") == Some(512)
 }
 
 /// Whether the right matrix of a product lies column by column; none where it is no plain product.
@@ -93,7 +111,7 @@ fn is_in_columns(rw: &Rewriter, op: &str, attrs: Attrs) -> Option<bool> {
     is_plain.then(|| op == "nn.dense" || read.bool("transpose_b") == Some(true))
 }
 
-fn made(
+fn product(
     rw: &mut Rewriter,
     [x, weights]: [Expr; 2],
     is_in_columns: bool,
@@ -129,4 +147,18 @@ fn made(
     }
     shape[last] = rw.cx().dim(columns);
     Some(rw.reshape(y, &shape))
+}
+
+/// A convolution with a constant kernel whose channels fill pairs and vectors, or do so with some more.
+fn convolution(rw: &mut Rewriter, [x, weight]: [Expr; 2], attrs: Attrs) -> Option<Expr> {
+    let kernel = rw.extents(weight)?;
+    let channels = Channels::of(rw, x, &kernel, attrs)?;
+    let dtypes = [x, weight].map(|arg| rw.tensor(arg).map(|(dtype, _)| dtype));
+    if dtypes != [Some(DType::F32); 2] || kernel.contains(&0) || !rw.is_constant(weight) {
+        return None;
+    }
+    let [x, weight] = [x, weight].map(|arg| rw.in_dtype(arg, DType::BF16));
+    let attrs = rw.cx().with_attr(attrs, "out_dtype", "f32".into());
+    channels
+        .filled(rw, [x, weight], |rw, x, weight| Some(rw.call_op("nn.conv2d", &[x, weight], attrs)))
 }

@@ -9,13 +9,16 @@
 //!
 //! Tiles of 4 by 4 places take a quarter of the multiplications, and weights four times as large; those of 2 by 2 four ninths, and
 //! less than twice (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016). So it pays where images are large
-//! enough for weights to be read less often than they are multiplied. Results are less exact, by up to some
-//! hundred-thousandths of the largest; `docs/numerics.md` says how much. Where floats are strict nothing is done; with `--disable relax.ConvertToWinograd` neither.
+//! enough for weights to be read less often than they are multiplied, and seldom where plain convolutions run by dot products of bf16.
+//! Results are less exact, by up to some hundred-thousandths of the largest; `docs/numerics.md` says how much. Where floats are strict
+//! nothing is done; with `--disable relax.ConvertToWinograd` neither.
 //!
 //! Kernels whose channels fill no vectors are left alone, and what is computed in steps, at distances or in groups.
 //! `relax.AlterOpLayout` chooses layouts, `relax.FoldConstant` computes the weights.
 
 use tenon_plugin_api::prelude::*;
+
+use crate::convert_to_short_dots::has_fast_pairs;
 
 /// Places along an axis that are computed together, the largest first.
 const TILES: [i64; 2] = [4, 2];
@@ -45,11 +48,19 @@ const UNKNOWN: i64 = 14;
     requires = ["relax.FoldConstant"],
     tolerance = 1e-4
 )]
-fn convert_to_winograd(func: Function, _: &Module, cx: &PassContext) -> Result<Function> {
+fn convert_to_winograd(
+    func: Function,
+    _: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<Function> {
     let (Some(bits), false) = (cx.target().int("vector_bits"), cx.keeps_floats()) else {
         return Ok(func);
     };
-    let machine = Machine { lanes: bits / 32, units: cx.target().int("fma_units").unwrap_or(2) };
+    let has_pairs = options.precision == "bf16" && has_fast_pairs(cx);
+    let units = cx.target().int("fma_units").unwrap_or(2);
+    let machine =
+        Machine { lanes: bits / 32, units, plain: if has_pairs { 2 * units } else { units } };
     let body = func.view();
     let mut rw = func.edit();
     for expr in body.post_order() {
@@ -73,12 +84,22 @@ fn convert_to_winograd(func: Function, _: &Module, cx: &PassContext) -> Result<F
     rw.finish()
 }
 
+#[derive(Options)]
+struct Options {
+    /// the floats that are asked for the whole compilation: with bf16 plain convolutions take half the time where there are fast dot
+    /// products of these
+    #[option(default = "", one_of = ["", "f16", "bf16", "f32"])]
+    precision: String,
+}
+
 #[derive(Clone, Copy)]
 struct Machine {
     /// f32 lanes of a vector.
     lanes: i64,
     /// Multiply-adds of vectors in a cycle.
     units: i64,
+    /// Those of a plain convolution.
+    plain: i64,
 }
 
 /// The extents of a convolution.
@@ -125,7 +146,9 @@ impl Sizes {
         }
         let costs = TILES.map(|tile| (tile, self.cycles(tile, machine)));
         let (tile, least) = costs.into_iter().min_by(|(_, a), (_, b)| a.total_cmp(b))?;
-        let plain = self.products((TAPS * TAPS * self.image[0] * self.image[1]) as f64, machine);
+        let places = self.image[0] * self.image[1];
+        let of_plain = Machine { units: machine.plain, ..machine };
+        let plain = self.products((TAPS * TAPS * places) as f64, of_plain);
         (least < GAIN * plain).then_some(tile)
     }
 

@@ -1,4 +1,4 @@
-//! Convolutions of bytes in tiles of pixels by vectors of channels, by instructions for dot products.
+//! Convolutions of bytes, or of bf16, in tiles of pixels by vectors of channels, by instructions for dot products.
 //!
 //! ```ir
 //! for %c … { for %y … { for %x … { for %l in 0..16 {            for %c_0 … parallel { for %y … { for %x_0 … {
@@ -8,8 +8,8 @@
 //!   block "out" … } } } }                                          for %x_1 … { for %c_1 … { for %l … vectorized { block "out" … } } } } } }
 //! ```
 //!
-//! The sums of a tile stay in registers over all of a kernel: an instruction reads four channels of a pixel, the same for all its
-//! outputs, and a vector of packed weights. Where a row is short some rows are a tile. What follows the sum is done to a tile
+//! The sums of a tile stay in registers over all of a kernel: an instruction reads four channels of a pixel, or two of bf16, the same for
+//! all its outputs, and a vector of packed weights. Where a row is short some rows are a tile. What follows the sum is done to a tile
 //! while it is there. Pixels that fill no tile have a smaller one.
 
 use tenon_plugin_api::rule;
@@ -20,8 +20,8 @@ use crate::product::{groups_apart, on_threads, sum_and_result};
 use crate::threads::WORK_FOR_THREADS;
 use crate::{finish, inlining};
 
-/// Products of a sum that an instruction adds.
-const QUAD: i64 = 4;
+/// Products of a sum that an instruction adds: of bytes, and of bf16.
+const GROUPS: [i64; 2] = [4, 2];
 /// Sums that are in flight in an instruction's latency, for each of the units.
 const LATENCY: i64 = 4;
 /// What a step of the sum costs beside its instructions, in cycles.
@@ -38,7 +38,8 @@ const REGISTERS: i64 = 32;
 #[rule(schedule, key = "any", benefit = 7)]
 fn byte_conv(task: &mut Task) -> Result<()> {
     let anchor = task.schedule.anchor()?;
-    let Some(dots) = Dots::of(task, anchor, Some(QUAD)) else { return no_convolution() };
+    let at_hand = |&group: &i64| Some((Dots::of(task, anchor, Some(group))?, group));
+    let Some((dots, group)) = GROUPS.iter().find_map(at_hand) else { return no_convolution() };
     let machine = task.machine();
     let schedule = &mut task.schedule;
     if schedule.has_loose_statements() {
@@ -49,13 +50,13 @@ fn byte_conv(task: &mut Task) -> Result<()> {
     let before = schedule.producers(sum)?;
     groups_apart(schedule, sum, out, None)?;
     let taps = if machine.registers < REGISTERS { 1 } else { TAPS };
-    let sizes = Sizes::of(schedule, [sum, out], dots, taps)?;
-    in_quads(schedule, sum, sizes.kept)?;
+    let sizes = Sizes::of(schedule, [sum, out], (dots, group), taps)?;
+    in_groups(schedule, sum, sizes.kept)?;
     let tile = sizes.best(&machine)?;
     let threads = if sizes.work() >= WORK_FOR_THREADS { machine.threads } else { 1 };
     in_tiles(schedule, [sum, out], &sizes, tile, dots, threads)?;
     for block in before {
-        finish::alone(schedule, block, machine.lanes() * QUAD, machine.threads > 1);
+        finish::alone(schedule, block, machine.lanes() * group, machine.threads > 1);
     }
     let Tile { rows, pixels, vectors } = tile;
     task.because(format!(
@@ -76,7 +77,7 @@ struct Sizes {
     rows: Option<i64>,
     pixels: Option<i64>,
     lanes: i64,
-    /// Quads of a sum.
+    /// Groups of a sum.
     depth: i64,
     /// Of these, neighbouring taps that are written out.
     taps: i64,
@@ -91,7 +92,12 @@ struct Tile {
 }
 
 impl Sizes {
-    fn of(schedule: &mut Schedule, [sum, out]: [Block; 2], dots: Dots, taps: i64) -> Result<Self> {
+    fn of(
+        schedule: &mut Schedule,
+        [sum, out]: [Block; 2],
+        (dots, group): (Dots, i64),
+        taps: i64,
+    ) -> Result<Self> {
         let (of_sum, of_out) = (schedule.loops(sum)?, schedule.loops(out)?);
         let (kept, depth) = of_sum.split_at(of_out.len().min(of_sum.len()));
         let extents = |loops: &[Loop]| -> Vec<Option<i64>> {
@@ -102,13 +108,17 @@ impl Sizes {
         let Some(steps) = extents(depth).into_iter().collect::<Option<Vec<i64>>>() else {
             return no_convolution();
         };
-        let (&[ref outer @ .., Some(blocks), rows, pixels, Some(lanes)], Some((&QUAD, steps))) =
+        let (&[ref outer @ .., Some(blocks), rows, pixels, Some(lanes)], Some((&last, steps))) =
             (results.as_slice(), steps.split_last())
         else {
             return no_convolution();
         };
         let outer = outer.iter().map(|extent| extent.unwrap_or(1));
-        let is_one = own == results && !own.contains(&Some(0)) && is_apart && dots.have(lanes);
+        let is_one = last == group
+            && own == results
+            && !own.contains(&Some(0))
+            && is_apart
+            && dots.have(lanes);
         let (outer, depth) = (outer.product(), steps.iter().product());
         let taps = steps.last().copied().filter(|steps| *steps <= taps).unwrap_or(1);
         match is_one {
@@ -168,19 +178,19 @@ impl Sizes {
     }
 }
 
-/// Cuts the loop over quads where data lies in larger blocks of channels, so that its inner steps are next to each other.
-fn in_quads(schedule: &mut Schedule, sum: Block, kept: usize) -> Result<()> {
-    let quads = schedule.loops(sum)?[kept];
+/// Cuts the loop over groups where data lies in larger blocks of channels, so that its inner steps are next to each other.
+fn in_groups(schedule: &mut Schedule, sum: Block, kept: usize) -> Result<()> {
+    let groups = schedule.loops(sum)?[kept];
     let is_known = |schedule: &Schedule, each: Loop| {
         schedule.strides(each).iter().all(|stride| stride.elements.is_some())
     };
-    if is_known(schedule, quads) {
+    if is_known(schedule, groups) {
         return Ok(());
     }
-    let steps = schedule.extent(quads).unwrap_or(1);
+    let steps = schedule.extent(groups).unwrap_or(1);
     for size in (2..steps.max(3)).filter(|size| steps % size == 0).rev() {
         let before = schedule.snapshot();
-        let parts = schedule.split(quads, &[None, Some(size)], Tail::Perfect)?;
+        let parts = schedule.split(groups, &[None, Some(size)], Tail::Perfect)?;
         if is_known(schedule, parts[1]) {
             return Ok(());
         }
@@ -256,5 +266,7 @@ fn whole_and_rest(
 }
 
 fn no_convolution<T>() -> Result<T> {
-    Err(Refusal::new("the program is no convolution of bytes packed by quads"))
+    Err(Refusal::new(
+        "the program is no convolution of bytes packed by quads, nor of bf16 packed by pairs",
+    ))
 }

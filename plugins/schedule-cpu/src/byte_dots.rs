@@ -55,7 +55,7 @@ const FAMILIES: [Family; 5] = [
         feature: "avx512bf16",
         data: DType::BF16,
         products: 2,
-        all: &[(16, "x86.avx512bf16.bf16x16x2")],
+        all: &[(16, "x86.avx512bf16.bf16x16x2"), (8, "x86.avx512bf16.bf16x8x2")],
     },
     Family { feature: "i8mm", data: DType::U8, products: 4, all: &[(4, "aarch64.i8mm.u8i8x4x4")] },
     Family {

@@ -40,6 +40,28 @@ impl Channels {
         let is_any = inputs > 0 && outputs > 0 && (groups == 1 || is_full);
         (is_known && is_any).then_some(Self { inputs, outputs, groups })
     }
+
+    /// How many outputs and inputs are added, so that they fill quads.
+    fn more(&self) -> [i64; 2] {
+        match self.groups {
+            1 => [self.outputs, self.inputs].map(|channels| rounded_up(channels, DEPTH) - channels),
+            _ => [0; 2],
+        }
+    }
+
+    /// What is computed of data and a kernel with zeros in the channels that are added, without the results of those.
+    pub(crate) fn filled(
+        &self,
+        rw: &mut Rewriter,
+        [x, kernel]: [Expr; 2],
+        computed: impl FnOnce(&mut Rewriter, Expr, Expr) -> Option<Expr>,
+    ) -> Option<Expr> {
+        let more = self.more();
+        let x = padded(rw, x, [0, more[1]]);
+        let kernel = padded(rw, kernel, more);
+        let y = computed(rw, x, kernel)?;
+        Some(if more[0] == 0 { y } else { rw.slice(y, 1, 0, self.outputs) })
+    }
 }
 
 /// The convolution by dot products, which read data of `dtype`.
@@ -60,32 +82,27 @@ pub(super) fn made(
     }
     let is_padded = rw.terms().attrs(attrs).ints("padding").is_some_and(|all| all != [0; 4]);
     let bytes = Bytes::of(rw, data, is_padded, dtype)?;
-    let more = match channels.groups {
-        1 => [rounded_up(channels.outputs, DEPTH), rounded_up(channels.inputs, DEPTH)],
-        _ => [channels.outputs, kernel[1]],
-    };
-    let more = [more[0] - channels.outputs, more[1] - kernel[1]];
-    let x = padded(rw, bytes.x, [0, more[1]]);
-    let whole = padded(rw, weights.bytes, more);
-    let narrow = rw.in_dtype(whole, DType::I8);
-    let mut y = rw.call_op("nn.byte_conv2d", &[x, narrow, bytes.beyond], attrs);
-    if let Some(zero) = bytes.zero {
-        let attrs = [("axis", AttrValue::Ints(vec![1, 2, 3])), ("keepdims", false.into())];
-        let sums = rw.apply_with("sum", &[whole], &attrs);
-        let dims = [channels.outputs + more[0], 1, 1].map(|extent| rw.cx().dim(extent));
-        let sums = rw.reshape(sums, &dims);
-        let moved = rw.apply("multiply", &[sums, zero]);
-        y = rw.apply("subtract", &[y, moved]);
-    }
-    if let Some(added) = weights.more {
-        let sums = sums_of_windows(rw, x, &bytes, &kernel, attrs)?;
-        let added = longer(rw, added, more[0]);
-        let dims = [channels.outputs + more[0], 1, 1].map(|extent| rw.cx().dim(extent));
-        let added = rw.reshape(added, &dims);
-        let moved = rw.apply("multiply", &[sums, added]);
-        y = rw.apply("add", &[y, moved]);
-    }
-    Some(if more[0] == 0 { y } else { rw.slice(y, 1, 0, channels.outputs) })
+    channels.filled(rw, [bytes.x, weights.bytes], |rw, x, whole| {
+        let narrow = rw.in_dtype(whole, DType::I8);
+        let mut y = rw.call_op("nn.byte_conv2d", &[x, narrow, bytes.beyond], attrs);
+        let more = channels.more()[0];
+        let dims = [channels.outputs + more, 1, 1].map(|extent| rw.cx().dim(extent));
+        if let Some(zero) = bytes.zero {
+            let attrs = [("axis", AttrValue::Ints(vec![1, 2, 3])), ("keepdims", false.into())];
+            let sums = rw.apply_with("sum", &[whole], &attrs);
+            let sums = rw.reshape(sums, &dims);
+            let moved = rw.apply("multiply", &[sums, zero]);
+            y = rw.apply("subtract", &[y, moved]);
+        }
+        if let Some(added) = weights.more {
+            let sums = sums_of_windows(rw, x, &bytes, &kernel, attrs)?;
+            let added = longer(rw, added, more);
+            let added = rw.reshape(added, &dims);
+            let moved = rw.apply("multiply", &[sums, added]);
+            y = rw.apply("add", &[y, moved]);
+        }
+        Some(y)
+    })
 }
 
 /// The sums of all that each window of a kernel sees, without zeros: one channel of a convolution with ones.

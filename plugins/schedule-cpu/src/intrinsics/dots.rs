@@ -65,6 +65,16 @@ fn short_floats(it: &mut Intrinsic) {
     it.llvm(&dots.code("llvm.x86.avx512bf16.dpbf16ps.512", "float", "bfloat"));
 }
 
+/// Eight sums.
+#[rule(intrinsic, key = "x86.avx512bf16.bf16x8x2")]
+fn short_floats_of_half(it: &mut Intrinsic) {
+    it.needs("x86_64", &["avx512bf16"]);
+    let dots = Dots { dtypes: [DType::BF16, DType::BF16, DType::F32], lanes: 8, depth: 2 };
+    dots.describe(it);
+    it.rounds_differently();
+    it.llvm(&dots.code("llvm.x86.avx512bf16.dpbf16ps.256", "float", "bfloat"));
+}
+
 /// Four sums of four products of i8: the dot products of Armv8.2.
 #[rule(intrinsic, key = "aarch64.dotprod.i8x4x4")]
 fn arm_bytes(it: &mut Intrinsic) {
