@@ -26,7 +26,8 @@ pub struct Machine {
 /// What a program computes as a whole, as far as its extents are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Total {
-    /// Arithmetic, comparisons, choices and conversions that are not of indices; a multiply-add is two.
+    /// Arithmetic, comparisons, choices and conversions that are not of indices; a multiply-add is two, with the conversions of its
+    /// factors.
     pub operations: f64,
     /// Calls of functions such as `exp`.
     pub functions: f64,
@@ -71,14 +72,18 @@ impl Machine {
     /// Cycles for so much work on so many threads, of which either arithmetic or memory is the bound (S. Williams, A. Waterman, D.
     /// Patterson, "Roofline", 2009).
     pub fn cycles(&self, total: &Total, threads: i64) -> f64 {
-        let threads = threads.clamp(1, self.threads) as f64;
-        (total.weighted() / self.operations_per_cycle() / threads)
-            .max(self.memory_cycles(total, threads))
+        let computed = total.weighted() / self.operations_per_cycle();
+        (computed / self.at_most(threads)).max(self.memory_cycles(total, threads))
     }
 
     /// Cycles in which what is read and written comes from the nearest cache that holds it.
-    fn memory_cycles(&self, total: &Total, threads: f64) -> f64 {
+    pub(crate) fn memory_cycles(&self, total: &Total, threads: i64) -> f64 {
         let level = self.caches.iter().position(|&bytes| total.bytes <= bytes as f64);
-        total.bytes / BYTES_PER_CYCLE[level.unwrap_or(self.caches.len())] / threads
+        total.bytes / BYTES_PER_CYCLE[level.unwrap_or(self.caches.len())] / self.at_most(threads)
+    }
+
+    /// So many threads, of those that there are.
+    fn at_most(&self, threads: i64) -> f64 {
+        threads.clamp(1, self.threads) as f64
     }
 }

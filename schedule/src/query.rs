@@ -25,7 +25,7 @@ pub struct Stride {
 /// What a step of a block computes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Work {
-    /// Arithmetic, comparisons, choices and conversions that are not of indices.
+    /// Arithmetic, comparisons, choices and conversions that are not of indices, nor of factors.
     pub operations: usize,
     /// Calls of functions such as `exp`.
     pub functions: usize,
@@ -279,7 +279,8 @@ impl Schedule {
         false
     }
 
-    /// Counts what a value is computed by; what is shared counts once, and indices do not. Of a choice by the number of a step, as
+    /// Counts what a value is computed by; what is shared counts once, and indices do not, nor do conversions of factors, which belong to
+    /// an instruction where that matters. Of a choice by the number of a step, as
     /// between the points of a short convolution, one side is computed.
     fn count(&self, value: Expr, work: &mut Work) {
         let (mut seen, mut stack) = (HashSet::default(), vec![value]);
@@ -298,6 +299,14 @@ impl Schedule {
                     work.operations += 1;
                     let is_place = |&part: &Expr| self.slack(&mut self.space(), part).is_some();
                     work.choices += usize::from(self.conjuncts(cond).iter().any(is_place));
+                }
+                View::Binary { op: BinaryOp::Mul, a, b } => {
+                    work.operations += 1;
+                    stack.extend([a, b].map(|factor| match self.view(factor) {
+                        View::Cast { value, .. } => value,
+                        _ => factor,
+                    }));
+                    continue;
                 }
                 _ if matches!(self.body().kind(expr), Kind::BINARY | Kind::SELECT | Kind::CAST) => {
                     work.operations += 1;
