@@ -48,7 +48,7 @@ if cargo nextest --version >/dev/null 2>&1; then
     of_nextest >>"$minutes"
   fi
 else
-  suite all cargo test --release --workspace --lib --bins --tests
+  suite all cargo test --release --workspace --tests
 fi
 
 echo

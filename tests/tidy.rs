@@ -457,7 +457,7 @@ fn every_document_that_is_named_exists() {
 
 #[test]
 fn every_rule_has_fixtures_or_tests() {
-    let tests = read(&root().join("host/ir/tests/relations/check.rs"));
+    let tests = read(&root().join("host/tests/relations/check.rs"));
     for rule in tenon_compiler::check::rules() {
         let folder = root().join("tests/ir/check").join(rule.name);
         let has_fixtures = fs::read_dir(folder).is_ok_and(|entries| entries.count() > 0);

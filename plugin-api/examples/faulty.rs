@@ -447,7 +447,7 @@ mod panics_in_destructors {
 }
 
 /// Right ones, which passes of this plugin call.
-#[path = "../../host/compiler/tests/support/operators.rs"]
+#[path = "../../host/tests/support/operators.rs"]
 mod right_operators;
 
 mod operators {

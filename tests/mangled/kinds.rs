@@ -23,7 +23,7 @@ const MODELS: &[(&str, &str)] = &[("tests", ".onnx"), ("examples", ".onnx")];
 
 #[rustfmt::skip]
 pub const KINDS: &[Kind] = &[
-    Kind { name: "text", places: &[("tests/ir", ".ir"), ("host/compiler/tests/text", ".ir")], made: files::none, change: mangle::word, read: readers::text },
+    Kind { name: "text", places: &[("tests/ir", ".ir"), ("host/tests/text", ".ir")], made: files::none, change: mangle::word, read: readers::text },
     Kind { name: "wire", places: MODELS, made: files::none, change: mangle::field, read: readers::wire },
     Kind { name: "onnx", places: MODELS, made: files::none, change: mangle::field, read: readers::onnx },
     Kind { name: "registry", places: &[("", "registry.toml")], made: files::none, change: mangle::word, read: readers::registry },

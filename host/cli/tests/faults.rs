@@ -1,7 +1,7 @@
 //! Plugins that break the border's contract, written in C and built here: each is refused, or its pass fails,
 //! with a message that says what is wrong.
 
-#[path = "../../compiler/tests/support/operators.rs"]
+#[path = "../../tests/support/operators.rs"]
 mod operators;
 
 use std::fs;

@@ -1,6 +1,6 @@
 //! Passes in a process of their own do what they do in this one, and harm that process alone.
 
-#[path = "../../compiler/tests/support/vocabulary.rs"]
+#[path = "../../tests/support/vocabulary.rs"]
 mod vocabulary;
 
 use std::fs;

@@ -1,6 +1,6 @@
 //! Plugins from shared libraries: found without being opened, run, and survived.
 
-#[path = "../../compiler/tests/support/operators.rs"]
+#[path = "../../tests/support/operators.rs"]
 mod operators;
 
 use std::collections::{BTreeSet, HashSet};

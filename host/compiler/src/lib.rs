@@ -33,5 +33,5 @@ pub use tenon_runtime::io;
 use tenon_ir::parallel;
 
 #[cfg(test)]
-#[path = "../tests/support/operators.rs"]
+#[path = "../../tests/support/operators.rs"]
 mod test_operators;

@@ -7,7 +7,7 @@ mod configuration;
 mod contexts;
 mod errors;
 mod instruments;
-#[path = "../../../compiler/tests/support/operators.rs"]
+#[path = "../../../tests/support/operators.rs"]
 mod operators;
 mod pass_objects;
 mod pipelines;

@@ -2,7 +2,7 @@
 
 mod graph;
 mod limits;
-#[path = "../../../compiler/tests/support/operators.rs"]
+#[path = "../support/operators.rs"]
 mod operators;
 mod program;
 mod runtime;

@@ -4,5 +4,5 @@ mod check;
 mod dims;
 mod infer;
 mod normalize;
-#[path = "../../../compiler/tests/support/operators.rs"]
+#[path = "../support/operators.rs"]
 mod operators;
