@@ -175,7 +175,10 @@ impl Alter<'_> {
         let inner = input_block.min(per_group);
         let block = inner.min(output_block);
         let (dtype, _) = self.rw.tensor(x)?;
-        let is_of_pairs = dtype == DType::BF16 && inner % PAIR == 0 && has_fast_pairs(self.cx);
+        let is_of_pairs = dtype == DType::BF16
+            && inner % PAIR == 0
+            && 2 * output_block >= self.panels.lanes
+            && has_fast_pairs(self.cx);
         if is_of_pairs {
             let kernel_layout = format!("OIHW{output_block}o{PAIR}i");
             let blocks = [input_block, output_block];

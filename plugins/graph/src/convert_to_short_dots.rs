@@ -32,6 +32,8 @@ use crate::convert_to_dots::{Channels, LANES, has_feature, packed, padded, round
 /// Products that an instruction adds in each column, and those of a tile.
 const DEPTH: i64 = 2;
 const TILE: i64 = 32;
+/// Channels that fill a vector, or half of one.
+const HALF: i64 = LANES / 2;
 
 /// Computes products and convolutions with constants in bf16 by dot products, where these are fast.
 #[pass(
@@ -149,12 +151,13 @@ fn product(
     Some(rw.reshape(y, &shape))
 }
 
-/// A convolution with a constant kernel whose channels fill pairs and vectors, or do so with some more.
+/// A convolution with a constant kernel whose channels fill half vectors; few inputs, as those of an image, are filled up.
 fn convolution(rw: &mut Rewriter, [x, weight]: [Expr; 2], attrs: Attrs) -> Option<Expr> {
     let kernel = rw.extents(weight)?;
     let channels = Channels::of(rw, x, &kernel, attrs)?;
     let dtypes = [x, weight].map(|arg| rw.tensor(arg).map(|(dtype, _)| dtype));
-    if dtypes != [Some(DType::F32); 2] || kernel.contains(&0) || !rw.is_constant(weight) {
+    let is_fit = dtypes == [Some(DType::F32); 2] && !kernel.contains(&0) && rw.is_constant(weight);
+    if !is_fit || !channels.fill(HALF) {
         return None;
     }
     let [x, weight] = [x, weight].map(|arg| rw.in_dtype(arg, DType::BF16));

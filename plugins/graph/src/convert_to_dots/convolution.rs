@@ -41,6 +41,11 @@ impl Channels {
         (is_known && is_any).then_some(Self { inputs, outputs, groups })
     }
 
+    /// Whether they are multiples of a number, but for inputs that are fewer.
+    pub(crate) fn fill(&self, size: i64) -> bool {
+        self.outputs % size == 0 && (self.inputs % size == 0 || self.inputs < size)
+    }
+
     /// How many outputs and inputs are added, so that they fill quads.
     fn more(&self) -> [i64; 2] {
         match self.groups {
