@@ -1,4 +1,4 @@
-//! Weights of products in fewer bits.
+//! Weights of products and convolutions in fewer bits.
 
 use std::fmt::Write;
 use std::fs;
@@ -59,6 +59,31 @@ fn floats_are_as_narrow_as_is_asked_for() {
         house.tenon(&["compile", "m.ir", "-o", "n.so", "--precision", "f8"]).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("f16, bf16"));
     assert!(!house.at("n.so").exists());
+}
+
+#[test]
+fn convolutions_run_by_dot_products_of_bf16() {
+    let house = house();
+    let elements: Vec<String> =
+        (0..32 * 16 * 9).map(|number| (((number % 15) - 7) as f32 * 0.5).to_string()).collect();
+    let text = format!(
+        "fn @main(%x: f32[2, {SIDE}]) {{\n  %image = reshape(%x, shape(1, 16, 4, 4))\n  %y = nn.conv2d(%image, \
+         const(f32[32, 16, 3, 3], [{}])) {{ padding = [1, 1, 1, 1], strides = [2, 2] }}\n  ret %y\n}}\n",
+        elements.join(", ")
+    );
+    fs::write(house.at("c.ir"), text).unwrap();
+    let run = ["run", "c.so", "--input", "x=x.npy"];
+    house.run(&["compile", "c.ir", "-o", "c.so"]);
+    let said = house.run(&run);
+    // All numbers of it, and their sums in f32, are exact.
+    house.run(&["compile", "c.ir", "-o", "c.so", "--precision", "bf16"]);
+    assert_eq!(house.run(&run), said);
+    let narrow = ["--precision", "bf16", "--emit", "asm", "-o", "c.s"];
+    for (target, is_fast) in [("znver4", true), ("haswell", false)] {
+        house.run(&[&["compile", "c.ir", "--target", target], &narrow[..]].concat());
+        let code = String::from_utf8(house.read("c.s")).unwrap();
+        assert_eq!(code.contains("vdpbf16ps"), is_fast, "{target}");
+    }
 }
 
 #[test]
