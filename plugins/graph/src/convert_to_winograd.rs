@@ -60,10 +60,11 @@ fn convert_to_winograd(
     let (Some(bits), false) = (cx.target().int("vector_bits"), cx.keeps_floats()) else {
         return Ok(func);
     };
-    let has_pairs = options.precision == "bf16" && has_fast_pairs(cx);
-    let units = cx.target().int("fma_units").unwrap_or(2);
-    let machine =
-        Machine { lanes: bits / 32, units, plain: if has_pairs { 2 * units } else { units } };
+    let machine = Machine {
+        lanes: bits / 32,
+        units: cx.target().int("fma_units").unwrap_or(2),
+        has_pairs: options.precision == "bf16" && has_fast_pairs(cx),
+    };
     let body = func.view();
     let mut rw = func.edit();
     for expr in body.post_order() {
@@ -101,8 +102,8 @@ struct Machine {
     lanes: i64,
     /// Multiply-adds of vectors in a cycle.
     units: i64,
-    /// Those of a plain convolution.
-    plain: i64,
+    /// Whether plain convolutions run by dot products of bf16, which do twice as much.
+    has_pairs: bool,
 }
 
 /// The extents of a convolution.
@@ -149,10 +150,9 @@ impl Sizes {
         }
         let costs = TILES.map(|tile| (tile, self.cycles(tile, machine)));
         let (tile, least) = costs.into_iter().min_by(|(_, a), (_, b)| a.total_cmp(b))?;
-        let places = self.image[0] * self.image[1];
-        let of_plain = Machine { units: machine.plain, ..machine };
-        let plain = self.products((TAPS * TAPS * places) as f64, of_plain);
-        let gain = if machine.plain > machine.units { GAIN_BESIDE_PAIRS } else { GAIN };
+        let plain = self.products((TAPS * TAPS * self.image[0] * self.image[1]) as f64, machine);
+        let (plain, gain) =
+            if machine.has_pairs { (plain / 2.0, GAIN_BESIDE_PAIRS) } else { (plain, GAIN) };
         (least < gain * plain).then_some(tile)
     }
 
