@@ -47,7 +47,6 @@ const HALF: i64 = LANES / 2;
         "relax.ConvertToWinograd",
     ],
     before = ["relax.AlterOpLayout"],
-    requires = ["relax.FoldConstant"],
     tolerance = 0.05
 )]
 fn convert_to_short_dots(

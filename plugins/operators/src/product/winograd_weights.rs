@@ -7,16 +7,30 @@
 //! Each kernel `w` becomes `G w Gᵀ` (Lavin and Gray, "Fast Algorithms for Convolutional Neural Networks", 2016), which is a constant
 //! where the kernel is one.
 
+use std::array;
+
+use tenon_plugin_api::op::number::Number;
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::program::{Reducer, compute_dtype};
 use tenon_plugin_api::rule::prelude::*;
+use tenon_plugin_api::with_float;
 
 use super::cook_toom::{self, Points};
-use crate::kernel::convert::convert;
 use crate::kernel::parallel::fill;
 
 /// Taps of a kernel along an axis.
 pub(super) const TAPS: usize = 3;
+
+/// The matrix `G` of tiles of two places, and of four.
+const OF_WEIGHTS_2: [[f64; TAPS]; 4] =
+    [[-1.0, 0.0, 0.0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0.0, 0.0, 1.0]];
+const OF_WEIGHTS_4: [[f64; TAPS]; 6] = {
+    let [a, b, c] = [1.0 / 6.0, 1.0 / 12.0, 1.0 / 24.0];
+    [[0.25, 0.0, 0.0], [-a, -a, -a], [-a, a, -a], [c, b, a], [c, -b, a], [0.0, 0.0, 1.0]]
+};
+
+/// Kernels that are transformed together.
+const CHUNK: usize = 64;
 
 /// Kernels of 3x3 taps, transformed for a Winograd convolution
 #[op(name = "nn.winograd_weights", args = 1, pattern = "opaque")]
@@ -44,24 +58,35 @@ impl Operator for WinogradWeights {
     }
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
-        let (dtype, shape) = cx.out()?;
-        let kernels = convert(cx.arg(0)?, DType::F64)?;
-        let kernels = kernels.elements::<f64>();
-        let rows = of_weights(self.tile);
-        let extent = rows.len();
-        let mut out = vec![0.0; shape.iter().product()];
-        fill(&mut out, extent * extent, &|kernel, out| {
-            let kernel = &kernels[kernel * TAPS * TAPS..][..TAPS * TAPS];
-            for (y, row) in rows.iter().enumerate() {
-                let half: [f64; TAPS] =
-                    std::array::from_fn(|x| (0..TAPS).map(|r| row[r] * kernel[r * TAPS + x]).sum());
-                for (x, row) in rows.iter().enumerate() {
-                    out[y * extent + x] = row.iter().zip(half).map(|(g, tap)| g * tap).sum();
-                }
-            }
-        });
-        Ok(vec![convert(&Tensor::from_vec_as(DType::F64, shape.to_vec(), out), dtype)?])
+        with_float!(cx.arg(0)?.dtype(), T => match self.tile {
+            2 => transformed::<T, 4>(cx, &OF_WEIGHTS_2),
+            _ => transformed::<T, 6>(cx, &OF_WEIGHTS_4),
+        })
     }
+}
+
+/// The kernels times `rows` from both sides, each sum in f64.
+fn transformed<T: Number + Default, const N: usize>(
+    cx: &EvalCx<'_>,
+    rows: &[[f64; TAPS]; N],
+) -> Result<Vec<Tensor>> {
+    let (dtype, shape) = cx.out()?;
+    let kernels = cx.arg(0)?.elements::<T>();
+    let mut out = vec![T::default(); shape.iter().product()];
+    let (kernels, _) = kernels.as_chunks::<{ TAPS * TAPS }>();
+    fill(&mut out, N * N * CHUNK, &|chunk, out| {
+        let (out, _) = out.as_chunks_mut::<N>();
+        for (kernel, out) in kernels[chunk * CHUNK..].iter().zip(out.chunks_mut(N)) {
+            let kernel = kernel.map(T::to_f64);
+            for (row, out) in rows.iter().zip(out) {
+                let half: [f64; TAPS] =
+                    array::from_fn(|x| (0..TAPS).map(|r| row[r] * kernel[r * TAPS + x]).sum());
+                let sum = |row: [f64; TAPS]| row.iter().zip(half).map(|(g, tap)| g * tap).sum();
+                *out = rows.map(|row| T::from_f64(sum(row)));
+            }
+        }
+    });
+    Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
 }
 
 /// Checks how many places along an axis are computed together.
@@ -69,22 +94,6 @@ pub(super) fn check_tile(cx: &InferCx<'_>, tile: i64) -> Result<()> {
     match tile {
         2 | 4 => Ok(()),
         _ => cx.bad_attr("tile", tile, "it must be 2 or 4"),
-    }
-}
-
-/// The matrix `G`.
-fn of_weights(tile: i64) -> Vec<[f64; TAPS]> {
-    let [a, b, c] = [1.0 / 6.0, 1.0 / 12.0, 1.0 / 24.0];
-    match tile {
-        2 => vec![[-1.0, 0.0, 0.0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0.0, 0.0, 1.0]],
-        _ => vec![
-            [0.25, 0.0, 0.0],
-            [-a, -a, -a],
-            [-a, a, -a],
-            [c, b, a],
-            [c, -b, a],
-            [0.0, 0.0, 1.0],
-        ],
     }
 }
 
