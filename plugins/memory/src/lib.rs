@@ -28,6 +28,7 @@ mod kill_after_last_use;
 
 mod attach_global_symbol;
 
+mod found_symbols;
 mod graph_memory;
 mod index;
 mod lifetimes;

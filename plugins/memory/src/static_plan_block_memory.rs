@@ -36,12 +36,12 @@ mod storages;
 
 use std::collections::{HashMap, HashSet};
 
-use tenon_plugin_api::ir::DimView;
 use tenon_plugin_api::prelude::*;
 
 use offsets::Tensor;
 use storages::SymbolicTensor;
 
+use crate::found_symbols::found_symbols;
 use crate::lifetimes::{Made, all_lifetimes, bytes_of, symbolic_bytes};
 use crate::roles::Roles;
 
@@ -66,25 +66,6 @@ fn static_plan_block_memory(func: Function, module: &Module, cx: &PassContext) -
         plan_block(&mut rw, func.view(), (block, &found), made, &roles, cx);
     }
     rw.finish()
-}
-
-/// The symbols that stand for what the function computes.
-fn found_symbols(body: BodyView<'_>) -> HashSet<Symbol> {
-    let mut found = HashSet::new();
-    for expr in body.post_order() {
-        let View::Call { callee, attrs, .. } = body.view(expr) else { continue };
-        if body.op_name(callee) != Some("bind_dims") {
-            continue;
-        }
-        let Some(TermView::Type(ty)) = body.terms().attrs(attrs).get("ty") else { continue };
-        if let TypeView::Shape(Some(dims)) = body.terms().ty(ty) {
-            found.extend(dims.iter().filter_map(|&dim| match body.terms().dim(dim) {
-                DimView::Symbol(name) => Some(name),
-                _ => None,
-            }));
-        }
-    }
-    found
 }
 
 /// Puts the tensors that the bindings of a `let` make into storages.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use tenon_plugin_api::ir::{Callee, LetView};
 use tenon_plugin_api::prelude::*;
 
+use crate::found_symbols::{depends_on, found_symbols};
 use crate::inplace_update::program::Append;
 
 /// A result that lies in memory with room.
@@ -49,6 +50,12 @@ impl Places {
         results_of(body, bindings.result()).into_iter().for_each(|it| {
             *results.entry(it).or_default() += 1;
         });
+        // Where an extent is found on the way, the caller has no buffer for the result yet.
+        let found = found_symbols(body);
+        let is_found = |var| {
+            let tensor = body.ty(var).and_then(|ty| body.terms().tensor(ty));
+            tensor.is_some_and(|(_, dims)| depends_on(body.terms(), dims, &found))
+        };
         let mut places = Places::default();
         let mut made = SideTable::new(body, false);
         let mut touched = SideTable::new(body, false);
@@ -75,7 +82,8 @@ impl Places {
                     let is_new = made[new]
                         && results.get(&new) == Some(&1)
                         && !touched[new]
-                        && given.get(&new) == Some(&1);
+                        && given.get(&new) == Some(&1)
+                        && !is_found(new);
                     let axis = longer_axis(body, past, new, is_known);
                     let (true, true, Some(axis)) = (is_state, is_new, axis) else { continue };
                     places.made.insert(new, Made { past, axis });
