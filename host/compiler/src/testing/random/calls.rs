@@ -71,8 +71,9 @@ pub struct Run {
     pub results: Vec<(Tensor, f64)>,
 }
 
-/// The graph of a seed, of at most so many calls; none where no draw had a value.
-pub fn random_calls(cx: &Cx, seed: u64, calls: usize) -> Option<Drawn> {
+/// The graph of a seed, of at most so many calls; none where no draw had a value. The results of operators in `cancelling` come of
+/// differences of numbers of a size, which roundings of those move.
+pub fn random_calls(cx: &Cx, seed: u64, calls: usize, cancelling: &[(&str, f64)]) -> Option<Drawn> {
     let computing = |name: String| {
         let op = cx.operators().find(&name).filter(|op| op.name == name)?;
         (op.effect == OpEffect::None && op.evaluation().is_some()).then_some(op)
@@ -80,8 +81,15 @@ pub fn random_calls(cx: &Cx, seed: u64, calls: usize) -> Option<Drawn> {
     let operators = cx.operators().names().into_iter().filter_map(computing).collect();
     let mut random = Random::new(seed);
     let is_open = random.chance(OPEN);
-    let mut grown =
-        Grown { cx, random, is_open, values: Vec::new(), params: Vec::new(), calls: Vec::new() };
+    let mut grown = Grown {
+        cx,
+        cancelling,
+        random,
+        is_open,
+        values: Vec::new(),
+        params: Vec::new(),
+        calls: Vec::new(),
+    };
     grown.grow(operators, calls);
     grown.finish()
 }
@@ -107,6 +115,7 @@ struct Step {
 /// A graph that grows.
 struct Grown<'a> {
     cx: &'a Cx,
+    cancelling: &'a [(&'a str, f64)],
     random: Random,
     /// Whether an extent shall be open.
     is_open: bool,
@@ -188,9 +197,11 @@ impl Grown<'_> {
             op.evaluation()?.evaluate(self.cx, &tensors, attrs, &outs).ok()
         };
         let (plain, up, down) = (evaluate(None)?, evaluate(Some(0))?, evaluate(Some(1))?);
+        let of_op = self.cancelling.iter().find(|(name, _)| *name == op.name);
+        let least = of_op.map_or(0.0, |&(_, size)| size);
         let mut known = Vec::new();
         for ((tensor, up), down) in plain.into_iter().zip(up).zip(down) {
-            let twins = self.moved(&tensor, [up, down])?;
+            let twins = self.moved(&tensor, [up, down], least)?;
             known.push((tensor, twins));
         }
         Some((known, is_tuple))
@@ -328,8 +339,8 @@ impl Grown<'_> {
         of_numbers(dtype, shape, &numbers).expect("all types that are drawn are known")
     }
 
-    /// The twins of a result, moved; none where it is too large, or hangs on roundings.
-    fn moved(&mut self, tensor: &Tensor, twins: [Tensor; 2]) -> Option<[Tensor; 2]> {
+    /// The twins of a result, moved by roundings of numbers of that size at least; none where it is too large, or hangs on roundings.
+    fn moved(&mut self, tensor: &Tensor, twins: [Tensor; 2], least: f64) -> Option<[Tensor; 2]> {
         if !tensor.dtype().is_float() {
             let is_same = |twin: &Tensor| twin.bytes()[..] == tensor.bytes()[..];
             return twins.iter().all(is_same).then_some(twins);
@@ -347,7 +358,7 @@ impl Grown<'_> {
             let values: Vec<f64> = numbers_of(twin)?
                 .iter()
                 .zip(&signs)
-                .map(|(x, sign)| x + direction * sign * rounding * (x.abs() + largest))
+                .map(|(x, sign)| x + direction * sign * rounding * (x.abs() + largest.max(least)))
                 .collect();
             let allowed = allowed * largest.max(1e-3);
             // What is no number in a twin, as an angle just beyond 1, is not near.
