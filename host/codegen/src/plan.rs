@@ -50,8 +50,8 @@ use rustc_hash::FxBuildHasher;
 
 use tenon_ir::op_names::{
     ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_TIR, EXPECT, EXPECT_FIT, LOOP, MAKE_CLOSURE,
-    MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL, MEMORY_ROOM, MEMORY_VIEW,
-    vm,
+    MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL, MEMORY_PART, MEMORY_ROOM,
+    MEMORY_VIEW, vm,
 };
 use tenon_ir::{
     Args, Attrs, BodyView, Constant, Context, Cx, Expr, Function, Module, NodeSource, Symbol,
@@ -423,6 +423,7 @@ impl<'a> Planner<'a> {
             }
             ALLOC_TENSOR => Ok(Value::Tensor(self.fresh_tensor(ty("ty")?)?)),
             MEMORY_VIEW => self.view(args, ty("ty")?),
+            MEMORY_PART => self.part(args, attrs.int("offset").unwrap_or(0), ty("ty")?),
             EXPECT => match args.get(0).map(|truth| self.resolve(truth)).transpose()? {
                 Some(Value::Tensor(truth)) => {
                     self.actions.push(PlannedAction::Expect(truth));

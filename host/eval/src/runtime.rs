@@ -5,9 +5,9 @@ use tenon_plugin_api::op::{OpAttrs, OpError};
 use tenon_ir::op_names::vm;
 use tenon_ir::op_names::{
     ALLOC_TENSOR, EXPECT, EXPECT_FIT, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR,
-    MEMORY_COPY, MEMORY_KILL, MEMORY_VIEW,
+    MEMORY_COPY, MEMORY_KILL, MEMORY_PART, MEMORY_VIEW,
 };
-use tenon_ir::{Context, Cx, DType, OpDef, Term, TermView, Terms, Type, TypeView};
+use tenon_ir::{Bytes, Context, Cx, DType, OpDef, Term, TermView, Terms, Type, TypeView};
 
 use super::budget::Budget;
 use super::value::{FunctionValue, Place, Storage};
@@ -44,6 +44,7 @@ pub(super) fn call_runtime(
             }
             _ => Err(EvalProblem::Alloc(cx.terms().type_text(ty()?))),
         },
+        MEMORY_PART => part(cx, args.next()?, int("offset")?, ty()?),
         vm::VIEW => view(cx, args.next()?, cx.static_tensor_type(dtype()?, &args.shape()?)),
         EXPECT => match args.next()?.to_tensor() {
             Some(truth) if truth.bytes().first() == Some(&0) => Err(EvalProblem::NotExpected),
@@ -219,6 +220,28 @@ fn view(cx: &Cx, tensor: Value, ty: Type) -> Step {
         _ => None,
     };
     view.ok_or_else(|| EvalProblem::WrongView(cx.terms().type_text(ty)))
+}
+
+/// A part of a tensor's memory.
+fn part(cx: &Cx, whole: Value, offset: i64, ty: Type) -> Step {
+    let outside = || EvalProblem::OutsideStorage { ty: cx.terms().type_text(ty), offset };
+    let start = usize::try_from(offset).map_err(|_| outside())?;
+    let part = match whole {
+        Value::Place(place) => {
+            let all = place.len();
+            let part = Place::new(cx, place.storage, place.offset + start, ty);
+            let fits = |part: &Place| part.len().is_some_and(|len| Some(start + len) <= all);
+            part.filter(fits).map(Value::Place)
+        }
+        Value::Tensor(whole) => static_shape(cx.terms(), ty).and_then(|(dtype, shape)| {
+            let bytes =
+                usize::try_from(dtype.bytes(shape.iter().product::<usize>() as u64)?).ok()?;
+            let bytes = whole.bytes().get(start..start.checked_add(bytes)?)?.to_vec();
+            Tensor::new(dtype, shape, Bytes::new(bytes)).map(Value::Tensor)
+        }),
+        _ => None,
+    };
+    part.ok_or_else(outside)
 }
 
 pub(super) fn static_shape(terms: Terms<'_>, ty: Type) -> Option<(DType, Vec<usize>)> {

@@ -23,6 +23,7 @@ pub const MEMORY_ALLOC_STORAGE: &str = "memory.alloc_storage";
 pub const MEMORY_ALLOC_TENSOR: &str = "memory.alloc_tensor";
 /// Name of the operator that looks at a tensor as one of another shape.
 pub const MEMORY_VIEW: &str = "memory.view";
+pub const MEMORY_PART: &str = "memory.part";
 /// Name of the operator that ends the life of a tensor or storage.
 pub const MEMORY_KILL: &str = "memory.kill";
 /// Name of the operator that copies the elements of a tensor to another one.

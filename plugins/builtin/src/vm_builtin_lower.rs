@@ -64,6 +64,11 @@ fn vm_builtin_lower(func: Function, _: &Module, cx: &PassContext) -> Result<Func
                                    pipeline is for that";
                     return Err(PassError::new(message).at(expr));
                 }
+                "memory.part" => {
+                    let message = "this tensor is a part of another one, as code has it that is compiled ahead of time; the \
+                                   default pipeline is for that";
+                    return Err(PassError::new(message).at(expr));
+                }
                 "builtin.alloc_tensor" => {
                     let message = "this tensor has no storage; run relax.LowerAllocTensor before, which gives one \
                                    to every tensor of known rank";

@@ -89,7 +89,7 @@ impl<'a> GraphRoles<'a> {
     fn op(&mut self, name: Symbol) -> Role {
         let terms = self.body.terms();
         *self.ops.entry(name).or_insert_with(|| match terms.str(name) {
-            "reshape" | "memory.view" | "memory.alloc_tensor" | "make_closure" => {
+            "reshape" | "memory.view" | "memory.part" | "memory.alloc_tensor" | "make_closure" => {
                 Role::new(false, Operands::Alias)
             }
             "memory.kill" | "memory.copy" => Role::new(false, Operands::Use),

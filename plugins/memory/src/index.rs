@@ -217,12 +217,13 @@ impl Indices {
 }
 
 impl Form {
-    fn as_number(&self) -> Option<i64> {
+    /// The number that a form is.
+    pub(crate) fn as_number(&self) -> Option<i64> {
         self.terms.is_empty().then_some(self.number)
     }
 
     /// `self + other * factor`.
-    fn plus(&self, other: &Form, factor: i64) -> Option<Form> {
+    pub(crate) fn plus(&self, other: &Form, factor: i64) -> Option<Form> {
         let mut sum = self.clone();
         sum.number = sum.number.checked_add(other.number.checked_mul(factor)?)?;
         for (&atom, &times) in &other.terms {

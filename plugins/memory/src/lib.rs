@@ -16,6 +16,8 @@ mod lower_external_calls;
 
 mod call_tir_rewrite;
 
+mod place_parts;
+
 mod inplace_update;
 
 mod static_plan_block_memory;

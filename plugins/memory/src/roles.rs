@@ -13,6 +13,7 @@ pub(crate) struct Roles<'a> {
     storage: Symbol,
     tensor_in_storage: Symbol,
     view: Symbol,
+    part: Symbol,
     copy: Symbol,
     kill: Symbol,
     closure: Symbol,
@@ -30,6 +31,7 @@ impl<'a> Roles<'a> {
             storage: cx.symbol("memory.alloc_storage"),
             tensor_in_storage: cx.symbol("memory.alloc_tensor"),
             view: cx.symbol("memory.view"),
+            part: cx.symbol("memory.part"),
             copy: cx.symbol("memory.copy"),
             kill: cx.symbol("memory.kill"),
             closure: cx.symbol("make_closure"),
@@ -56,7 +58,9 @@ impl<'a> Roles<'a> {
                 View::Op { name } if name == self.tensor_in_storage => {
                     Role::new(true, Operands::Alias)
                 }
-                View::Op { name } if name == self.view => Role::new(false, Operands::Alias),
+                View::Op { name } if name == self.view || name == self.part => {
+                    Role::new(false, Operands::Alias)
+                }
                 View::Op { name } if name == self.kill || name == self.copy => {
                     Role::new(false, Operands::Use)
                 }
@@ -77,11 +81,15 @@ impl<'a> Roles<'a> {
         self.is_call_of(value, self.alloc_tensor)
     }
 
-    /// The tensor that a value is a view of, or another name for.
+    /// The tensor that a value is a view or a part of, or another name for.
     pub(crate) fn viewed(&self, value: Expr) -> Option<Expr> {
         match self.body.view(value) {
             View::Var { .. } => Some(value),
-            _ => self.is_call_of(value, self.view).then(|| self.body.operands(value).at(1)),
+            _ => {
+                let is_view =
+                    self.is_call_of(value, self.view) || self.is_call_of(value, self.part);
+                is_view.then(|| self.body.operands(value).at(1))
+            }
         }
     }
 

@@ -311,6 +311,9 @@ def Parallelize(*, min_work: int = 32768, min_tasks: int = 64) -> Pass:
         min_tasks: loops are joined up to so many steps
     """
 
+def PlaceParts() -> Pass:
+    """Has parts of tensors lie where the whole lies."""
+
 def RealizeVDevice() -> Pass:
     """Has values lie where their function runs, as what they are said to lie on."""
 

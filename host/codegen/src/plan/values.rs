@@ -185,6 +185,25 @@ impl Planner<'_> {
         Ok(Value::Tensor(view))
     }
 
+    /// A part of the memory of a tensor, so many bytes behind its begin.
+    pub(super) fn part(&mut self, args: Args<'_>, offset: i64, ty: Type) -> Step<Value> {
+        let Some(Value::Tensor(whole)) = args.get(0).map(|arg| self.resolve(arg)).transpose()?
+        else {
+            return malformed("a part of something that is no tensor");
+        };
+        let memory = self.tensors[whole].memory;
+        let bytes = self.bytes(ty)?;
+        let (Ok(offset), Size::Known(all), Size::Known(bytes)) =
+            (u64::try_from(offset), memory.bytes, bytes)
+        else {
+            return malformed("a part of memory whose size is not known");
+        };
+        if self.lies_in_room(memory) || offset.saturating_add(bytes as u64) > all as u64 {
+            return malformed("a part of memory reaches beyond it");
+        }
+        Ok(Value::Tensor(self.tensor(memory.home, memory.offset + offset, ty)?))
+    }
+
     /// Memory of so many bytes: a part of the workspace, or what is taken here, where nobody knows before how many they are.
     pub(super) fn storage(&mut self, bytes: Size, align: u64) -> Home {
         let size = self.sizes.most(bytes);

@@ -183,7 +183,7 @@ fn place_of<'a>(body: BodyView<'a>, buffer: Expr, store: Expr) -> Option<(Args<'
 }
 
 /// How a program uses its parameters.
-struct Uses {
+pub(crate) struct Uses {
     /// By parameter.
     of: SideTable<Option<Use>>,
     /// The statement that each statement stands in, and the statement that evaluates each expression.
@@ -207,7 +207,7 @@ enum Parent {
 }
 
 impl Uses {
-    fn of(body: BodyView<'_>, params: Args<'_>) -> Self {
+    pub(crate) fn of(body: BodyView<'_>, params: Args<'_>) -> Self {
         let unused = || Use { is_known: true, ..Use::default() };
         let mut of = SideTable::of(body, |_| None);
         params.iter().for_each(|param| of[param] = Some(unused()));
@@ -240,7 +240,7 @@ impl Uses {
     }
 
     /// The store that is all that happens to `buffer`.
-    fn only_store(&self, buffer: Expr) -> Option<Expr> {
+    pub(crate) fn only_store(&self, buffer: Expr) -> Option<Expr> {
         match self.of[buffer].as_ref()? {
             Use { stores, loads, is_known: true } if loads.is_empty() && stores.len() == 1 => {
                 stores.first().copied()
@@ -250,14 +250,14 @@ impl Uses {
     }
 
     /// The loads from `buffer`, when all that happens to it is that the value of `store` reads it.
-    fn loads_within(&self, buffer: Expr, store: Expr) -> Option<&[Expr]> {
+    pub(crate) fn loads_within(&self, buffer: Expr, store: Expr) -> Option<&[Expr]> {
         let Use { stores, loads, is_known: true } = self.of[buffer].as_ref()? else { return None };
         let is_within = |load: &Expr| self.parents[*load] == Parent::One(store);
         (stores.is_empty() && loads.iter().all(is_within)).then_some(loads)
     }
 
     /// The variables and extents of the loops around a statement; `None` when they are not known.
-    fn loops_around(&self, body: BodyView<'_>, stmt: Expr) -> Option<Vec<(Expr, i64)>> {
+    pub(crate) fn loops_around(&self, body: BodyView<'_>, stmt: Expr) -> Option<Vec<(Expr, i64)>> {
         let (mut loops, mut stmt) = (Vec::new(), stmt);
         while let Parent::One(parent) = self.parents[stmt] {
             if let View::For { var, extent, .. } = body.view(parent) {

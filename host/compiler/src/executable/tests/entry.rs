@@ -80,6 +80,24 @@ fn results_are_copied_where_they_cannot_be_written_in_place() {
 }
 
 #[test]
+fn parts_lie_in_the_whole() {
+    // Of a result, which programs write and read, of an input, and of a part.
+    let text = with_programs(
+        r#"fn @main(%x: f32[6, 4]) {
+  %whole: f32[12, 4] = builtin.alloc_tensor() { ty = f32[12, 4] }
+  %a: f32[6, 4] = memory.part(%whole) { ty = f32[6, 4] }
+  %b: f32[6, 4] = memory.part(%whole) { offset = 96, ty = f32[6, 4] }
+  %_0 = @twice(%x, %a)
+  %_1 = @add(%a, %x, %b)
+  %rows: f32[3, 4] = memory.part(%x) { offset = 32, ty = f32[3, 4] }
+  %row: f32[1, 4] = memory.part(%rows) { offset = 16, ty = f32[1, 4] }
+  ret (%whole, %row, %b)
+}"#,
+    );
+    assert_eq!(check(&text).signature().workspace_size, Some(0));
+}
+
+#[test]
 fn several_outputs_of_one_program() {
     check(
         r#"fn @main(%x: i32[5]) {

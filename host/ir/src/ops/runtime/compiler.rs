@@ -11,7 +11,7 @@ use crate::infer::{fits, instantiate};
 use crate::op_names::{
     ALLOC_TENSOR, BIND_DIMS, CALL_PURE, CALL_SCALAR, CALL_TIR, EXPECT, EXPECT_FIT, EXTERN_CLASS,
     LOOP, MAKE_CLOSURE, MEMORY_ALLOC_STORAGE, MEMORY_ALLOC_TENSOR, MEMORY_COPY, MEMORY_KILL,
-    MEMORY_ROOM, MEMORY_VIEW, STORAGE_CLASS,
+    MEMORY_PART, MEMORY_ROOM, MEMORY_VIEW, STORAGE_CLASS,
 };
 use crate::{Context, Cx, DType, Dim, DimBindings, DimView, Terms, Type, TypeView, substitute};
 
@@ -175,6 +175,18 @@ pub(super) static OPERATORS: &[RuntimeOp] = &[
             ..OpSchema::ELEMENTWISE
         },
         infer: view,
+    },
+    RuntimeOp {
+        schema: OpSchema {
+            name: MEMORY_PART,
+            summary: "A part of the memory of a tensor as a tensor of its own; both have extents that are known",
+            args: Arity::exactly(1),
+            attrs: &[attr("offset", AttrKind::Int, AttrDefault::Int(0), "bytes before it"), TY],
+            effect: OpEffect::Makes,
+            pattern: OpPattern::Opaque,
+            ..OpSchema::ELEMENTWISE
+        },
+        infer: part,
     },
     RuntimeOp {
         schema: OpSchema {
@@ -494,15 +506,32 @@ fn alloc_tensor(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
 
 fn view(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
     let ty = cx.attrs.ty("ty")?;
-    let terms = cx.terms();
-    let bytes = |ty| {
-        let (dtype, shape) = terms.static_tensor(ty)?;
-        dtype.bytes(shape.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim.try_into().ok()?))?)
-    };
-    match (bytes(cx.arg(0)?), bytes(ty)) {
+    match (bytes_of(cx, cx.arg(0)?), bytes_of(cx, ty)) {
         (Some(from), Some(to)) if from != to => {
-            cx.bad_attr("ty", terms.type_text(ty), format!("it has {to} bytes, its tensor {from}"))
+            let text = cx.terms().type_text(ty);
+            cx.bad_attr("ty", text, format!("it has {to} bytes, its tensor {from}"))
         }
         _ => Ok(ty),
     }
+}
+
+fn part(_: &Cx, cx: &InferCx<'_>) -> Result<Type, OpError> {
+    let (ty, offset) = (cx.attrs.ty("ty")?, cx.attrs.int("offset")?);
+    let Some(whole) = bytes_of(cx, cx.arg(0)?) else {
+        return Err(cx.wrong_arg(0, "a tensor of known extents"));
+    };
+    let end = bytes_of(cx, ty).and_then(|bytes| bytes.checked_add(u64::try_from(offset).ok()?));
+    match end {
+        Some(end) if end <= whole => Ok(ty),
+        _ => {
+            let text = cx.terms().type_text(ty);
+            cx.bad_attr("ty", text, format!("it does not lie in {whole} bytes from {offset} on"))
+        }
+    }
+}
+
+/// The bytes of a tensor of known extents.
+fn bytes_of(cx: &InferCx<'_>, ty: Type) -> Option<u64> {
+    let (dtype, shape) = cx.terms().static_tensor(ty)?;
+    dtype.bytes(shape.iter().try_fold(1u64, |n, &dim| n.checked_mul(dim.try_into().ok()?))?)
 }
