@@ -35,6 +35,7 @@ use std::collections::HashMap;
 use tenon_plugin_api::prelude::*;
 
 use crate::inplace_update::program::{Append, appends};
+use crate::unused::remove_unused;
 use lying::{Change, Programs};
 use places::{Places, branches_of, room_type};
 
@@ -142,7 +143,7 @@ fn append_in_place(mut module: Module, cx: &PassContext) -> Result<Module> {
         }
         rw.finish()
     })?;
-    programs.remove_unused(&mut module);
+    remove_unused(&mut module, programs.made.keys().map(|&(name, _)| name));
     Ok(module)
 }
 

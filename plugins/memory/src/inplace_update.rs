@@ -33,7 +33,7 @@
 pub(crate) mod program;
 mod state;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use tenon_plugin_api::ir::LetView;
 use tenon_plugin_api::prelude::*;
@@ -43,6 +43,7 @@ use state::updated_parameters;
 
 use crate::lifetimes::lifetimes;
 use crate::roles::Roles;
+use crate::unused::remove_unused;
 
 /// Has programs write their results over arguments that nothing reads afterwards.
 #[pass(
@@ -96,7 +97,7 @@ fn inplace_update(mut module: Module, cx: &PassContext) -> Result<Module> {
         })?;
         rw.finish()
     })?;
-    programs.remove_unused(&mut module);
+    remove_unused(&mut module, programs.inplace.keys().map(|&(name, _)| name));
     Ok(module)
 }
 
@@ -241,19 +242,5 @@ impl Programs {
         let inplace = rw.finish()?;
         module.insert(new, &inplace);
         Ok(*self.inplace.entry((name, overwrite)).or_insert(new))
-    }
-
-    /// Removes the programs that nothing calls any more.
-    fn remove_unused(&self, module: &mut Module) {
-        if self.inplace.is_empty() {
-            return;
-        }
-        let calls = CallGraph::of(module);
-        let replaced: HashSet<Symbol> = self.inplace.keys().map(|&(name, _)| name).collect();
-        for name in replaced.into_iter().filter(|&name| calls.uses(name) == 0) {
-            if module.get(name).is_some_and(|program| program.is_private()) {
-                module.remove(name);
-            }
-        }
     }
 }

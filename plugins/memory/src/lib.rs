@@ -35,6 +35,7 @@ mod graph_memory;
 mod index;
 mod lifetimes;
 mod roles;
+mod unused;
 
 tenon_plugin_api::plugin! {
     id = "tenon.memory",

@@ -33,8 +33,11 @@ use tenon_plugin_api::ir::LetView;
 use tenon_plugin_api::prelude::*;
 
 use self::program::{Moves, Part, moves};
+use self::uses::Uses;
+use crate::unused::remove_unused;
 
 mod program;
+mod uses;
 
 /// Where a part may begin, in bytes: rows of vectors that cross cache lines cost more than some copies.
 const ALIGN: i64 = 64;
@@ -85,7 +88,7 @@ fn place_parts(mut module: Module, cx: &PassContext) -> Result<Module> {
         })?;
         rw.finish()
     })?;
-    programs.remove_unused(&mut module);
+    remove_unused(&mut module, programs.replaced.into_iter());
     Ok(module)
 }
 
@@ -124,19 +127,6 @@ impl Programs {
         });
         known.clone()
     }
-
-    /// Removes the programs that nothing calls any more.
-    fn remove_unused(&self, module: &mut Module) {
-        if self.replaced.is_empty() {
-            return;
-        }
-        let calls = CallGraph::of(module);
-        for &name in self.replaced.iter().filter(|&&name| calls.uses(name) == 0) {
-            if module.get(name).is_some_and(|program| program.is_private()) {
-                module.remove(name);
-            }
-        }
-    }
 }
 
 /// Where a tensor lies that is a part of another one.
@@ -153,91 +143,6 @@ impl Place {
         let attrs = rw.cx().attrs(&[("offset", self.offset.into()), ("ty", ty.into())]);
         let op = rw.op("memory.part");
         Ok(rw.call(op, &[self.whole], attrs, Some(ty)))
-    }
-}
-
-/// What happens to the tensors of a function, those that are views of each other together.
-struct Uses {
-    /// The tensor that a variable is memory of: a parameter, or one that is made here.
-    root: SideTable<Option<Expr>>,
-    /// Where tensors are made: the number of the binding, and its value.
-    made: HashMap<Expr, (usize, Expr)>,
-    /// How many programs write each.
-    writes: SideTable<u32>,
-    /// What something else than programs and views touches, and results.
-    is_kept: SideTable<bool>,
-    /// The first binding that names the memory again.
-    viewed: HashMap<Expr, usize>,
-}
-
-impl Uses {
-    fn of(
-        body: BodyView<'_>,
-        (block, bindings): (Expr, LetView<'_>),
-        mut inputs: impl FnMut(Expr) -> Option<usize>,
-    ) -> Self {
-        let mut uses = Self {
-            root: SideTable::new(body, None),
-            made: HashMap::new(),
-            writes: SideTable::new(body, 0),
-            is_kept: SideTable::new(body, false),
-            viewed: HashMap::new(),
-        };
-        if let View::Function { params, .. } = body.view(body.root()) {
-            params.iter().for_each(|param| uses.root[param] = Some(param));
-        }
-        let mut is_understood = SideTable::new(body, false);
-        for (number, (var, value)) in bindings.bindings().enumerate() {
-            let View::Call { callee, args, .. } = body.view(value) else { continue };
-            match body.op_name(callee) {
-                Some("builtin.alloc_tensor") => {
-                    uses.root[var] = Some(var);
-                    uses.made.insert(var, (number, value));
-                }
-                Some("memory.view") if args.len() == 1 => {
-                    is_understood[value] = true;
-                    uses.root[var] = uses.root[args.at(0)];
-                    if let Some(root) = uses.root[var] {
-                        uses.viewed.entry(root).or_insert(number);
-                    }
-                }
-                _ => {
-                    let Some(inputs) = inputs(value) else { continue };
-                    is_understood[value] = true;
-                    for written in args.skip(inputs).iter().filter_map(|arg| uses.root[arg]) {
-                        uses.writes[written] += 1;
-                    }
-                }
-            }
-        }
-        let mut keep = |expr: Expr| {
-            if let Some(root) = uses.root[expr] {
-                uses.is_kept[root] = true;
-            }
-        };
-        keep(bindings.result());
-        for expr in body.post_order() {
-            if expr != block && expr != body.root() && !is_understood[expr] {
-                body.operands(expr).iter().for_each(&mut keep);
-            }
-        }
-        uses
-    }
-
-    /// Whether a tensor is made here, written by one program, and not more than read besides.
-    fn is_free(&self, var: Expr) -> bool {
-        self.made.contains_key(&var) && self.writes[var] == 1 && !self.is_kept[var]
-    }
-
-    /// Whether nothing is written any more to what is there.
-    fn is_final(&self, body: BodyView<'_>, value: Expr) -> bool {
-        match self.root[value] {
-            Some(root) => {
-                let writes = u32::from(self.made.contains_key(&root));
-                self.writes[root] == writes && !self.is_kept[root]
-            }
-            None => body.kind(value) == Kind::CONSTANT,
-        }
     }
 }
 

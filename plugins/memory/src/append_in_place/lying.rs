@@ -22,7 +22,7 @@ pub(super) struct Change {
 /// The programs that were made, each once.
 #[derive(Default)]
 pub(super) struct Programs {
-    made: HashMap<(Symbol, Vec<Change>), Symbol>,
+    pub(super) made: HashMap<(Symbol, Vec<Change>), Symbol>,
 }
 
 impl Programs {
@@ -86,20 +86,6 @@ impl Programs {
         module.insert(new, &made);
         self.made.insert((name, changes), new);
         Ok(new)
-    }
-
-    /// Removes the programs that nothing calls any more.
-    pub(super) fn remove_unused(&self, module: &mut Module) {
-        if self.made.is_empty() {
-            return;
-        }
-        let calls = CallGraph::of(module);
-        let replaced: HashSet<Symbol> = self.made.keys().map(|&(name, _)| name).collect();
-        for name in replaced.into_iter().filter(|&name| calls.uses(name) == 0) {
-            if module.get(name).is_some_and(|program| program.is_private()) {
-                module.remove(name);
-            }
-        }
     }
 }
 

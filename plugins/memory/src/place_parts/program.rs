@@ -31,7 +31,8 @@ pub(super) fn moves(body: BodyView<'_>) -> Option<Moves> {
     let mut stores = Vec::new();
     for expr in body.post_order() {
         match body.view(expr) {
-            View::Store { .. } => stores.push(expr),
+            View::Store { value, .. } if body.kind(value) == Kind::LOAD => stores.push(expr),
+            View::Store { .. } => return None,
             View::Block(block) if block.predicate.is_some() => return None,
             _ if matches!(
                 body.kind(expr),
