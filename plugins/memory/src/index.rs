@@ -242,6 +242,17 @@ impl Form {
     }
 }
 
+/// Whether a program does nothing but store, at each step of its loops.
+pub(crate) fn is_plain(body: BodyView<'_>) -> bool {
+    body.post_order().all(|expr| match body.view(expr) {
+        View::Block(block) => block.predicate.is_none(),
+        _ => !matches!(
+            body.kind(expr),
+            Kind::IF_STMT | Kind::LET_STMT | Kind::ALLOC | Kind::EVALUATE
+        ),
+    })
+}
+
 /// How far apart neighbours along each axis are in row-major order; all but the first dimension must be numbers.
 pub(crate) fn strides(terms: Terms<'_>, dims: &[Dim]) -> Option<Vec<i64>> {
     let mut strides = vec![1i64; dims.len()];

@@ -28,8 +28,9 @@
 //! It comes behind fusion: a copy that is computed with what reads it costs less than one of its own, but nothing costs least.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
-use tenon_plugin_api::ir::LetView;
+use tenon_plugin_api::ir::{Callee, LetView};
 use tenon_plugin_api::prelude::*;
 
 use self::program::{Moves, Part, moves};
@@ -39,7 +40,7 @@ use crate::unused::remove_unused;
 mod program;
 mod uses;
 
-/// Where a part may begin, in bytes: rows of vectors that cross cache lines cost more than some copies.
+/// Where a part may begin, in bytes, so that its vectors cross no more cache lines than those of a tensor of its own.
 const ALIGN: i64 = 64;
 
 /// Has parts of tensors lie where the whole lies.
@@ -92,11 +93,10 @@ fn place_parts(mut module: Module, cx: &PassContext) -> Result<Module> {
     Ok(module)
 }
 
-/// The program that a value calls, if it calls a function of the module.
+/// The function of the module that a value calls, if it calls one.
 fn program_of(body: BodyView<'_>, value: Expr) -> Option<Symbol> {
-    let View::Call { callee, .. } = body.view(value) else { return None };
-    match body.view(callee) {
-        View::Global { name } => Some(name),
+    match body.callee(value)? {
+        Callee::Function(name) => Some(name),
         _ => None,
     }
 }
@@ -104,11 +104,11 @@ fn program_of(body: BodyView<'_>, value: Expr) -> Option<Symbol> {
 /// The programs that were asked for.
 #[derive(Default)]
 struct Programs {
-    known: HashMap<Symbol, Option<Known>>,
+    known: HashMap<Symbol, Option<Rc<Known>>>,
     replaced: HashSet<Symbol>,
 }
 
-#[derive(Clone)]
+/// A program.
 struct Known {
     inputs: usize,
     moves: Option<Moves>,
@@ -116,14 +116,14 @@ struct Known {
 
 impl Programs {
     /// A program; nothing for a function that is none.
-    fn of(&mut self, name: Symbol, module: &Module) -> Option<Known> {
+    fn of(&mut self, name: Symbol, module: &Module) -> Option<Rc<Known>> {
         let known = self.known.entry(name).or_insert_with(|| {
             let program = module.get(name).filter(Function::is_prim)?;
             let body = program.view();
             let View::PrimFunc { params, outputs, .. } = body.view(body.root()) else {
                 return None;
             };
-            Some(Known { inputs: params.len() - outputs, moves: moves(body) })
+            Some(Rc::new(Known { inputs: params.len() - outputs, moves: moves(body) }))
         });
         known.clone()
     }
@@ -153,7 +153,6 @@ struct Places {
     parts_at: HashMap<Expr, Vec<(Expr, Place)>>,
     /// What is made earlier than it was, with its value, before the first tensor that is a part of it.
     wholes_at: HashMap<Expr, (Expr, Expr)>,
-    wholes: HashSet<Expr>,
     /// Tensors that are made as parts of others.
     pieces: HashMap<Expr, Place>,
     /// What is not bound any more, or elsewhere.
@@ -164,24 +163,25 @@ impl Places {
     fn of(
         body: BodyView<'_>,
         (block, bindings): (Expr, LetView<'_>),
-        mut program: impl FnMut(Symbol) -> Option<Known>,
+        mut program: impl FnMut(Symbol) -> Option<Rc<Known>>,
     ) -> Self {
         let mut known = |value| program_of(body, value).and_then(&mut program);
         let uses = Uses::of(body, (block, bindings), |value| known(value).map(|it| it.inputs));
         let mut places = Self::default();
         for (number, (var, value)) in bindings.bindings().enumerate() {
-            let Some(Known { moves: Some(moves), .. }) = known(value) else { continue };
+            let Some(program) = known(value) else { continue };
             let View::Call { args, .. } = body.view(value) else { continue };
             let place = |part: &Part| {
                 let place = Place { whole: args.at(part.whole), offset: part.offset };
                 (args.at(part.part), place)
             };
-            match moves {
-                Moves::Apart(parts) => {
+            match &program.moves {
+                None => {}
+                Some(Moves::Apart(parts)) => {
                     let parts = parts.iter().map(place).collect();
                     places.slice(body, &uses, (number, var), parts);
                 }
-                Moves::Together(parts) => {
+                Some(Moves::Together(parts)) => {
                     places.join(&uses, var, parts.iter().map(place).collect());
                 }
             }
@@ -219,11 +219,7 @@ impl Places {
         let is_placed =
             |places: &Self, var| places.pieces.contains_key(&var) || places.unneeded.contains(&var);
         let goes = parts.iter().all(|&(part, Place { offset, .. })| {
-            offset % ALIGN == 0
-                && uses.is_free(part)
-                && seen.insert(part)
-                && !is_placed(self, part)
-                && !self.wholes.contains(&part)
+            offset % ALIGN == 0 && uses.is_free(part) && seen.insert(part) && !is_placed(self, part)
         });
         let Some(&(_, made)) = uses.made.get(&whole).filter(|_| goes) else { return };
         let first = parts.iter().map(|&(part, _)| part).min_by_key(|part| uses.made[part].0);
@@ -232,7 +228,6 @@ impl Places {
             return;
         };
         self.wholes_at.insert(first, (whole, made));
-        self.wholes.insert(whole);
         self.unneeded.extend([whole, call]);
         self.pieces.extend(parts);
     }

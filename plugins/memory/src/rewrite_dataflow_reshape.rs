@@ -26,7 +26,7 @@ use std::collections::HashMap;
 use tenon_plugin_api::ir::Args;
 use tenon_plugin_api::prelude::*;
 
-use crate::index::{Indices, strides};
+use crate::index::{Indices, is_plain, strides};
 
 /// Makes reshapes of tensor programs that only copy elements in their order.
 #[pass(
@@ -102,18 +102,11 @@ fn tensor_of_reshape(body: BodyView<'_>, cx: &PassContext) -> Option<usize> {
     let View::Store { buffer: written, value, indices: to } = body.view(store) else { return None };
     let View::Load { buffer: read, indices: from } = body.view(value) else { return None };
     let input = params.iter().position(|param| param == read)?;
-    let is_plain = body.post_order().all(|expr| match body.view(expr) {
-        View::Block(block) => block.predicate.is_none(),
-        _ => !matches!(
-            body.kind(expr),
-            Kind::IF_STMT | Kind::LET_STMT | Kind::ALLOC | Kind::EVALUATE
-        ),
-    });
     let terms = body.terms();
     let (read_dtype, read_dims) = terms.tensor(body.ty(read)?)?;
     let (dtype, dims) = terms.tensor(body.ty(written)?)?;
     let is_same_size = read_dtype == dtype && count(cx, read_dims) == count(cx, dims);
-    if written != output || read == output || !is_plain || !is_same_size {
+    if written != output || read == output || !is_plain(body) || !is_same_size {
         return None;
     }
     let mut places = Indices::of(body)?;

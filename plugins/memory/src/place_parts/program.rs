@@ -1,8 +1,12 @@
 //! Programs that do nothing but copy parts of a tensor, or tensors to parts of one.
 
+use std::collections::HashMap;
+use std::ops::Range;
+
+use tenon_plugin_api::ir::Args;
 use tenon_plugin_api::prelude::*;
 
-use crate::index::{Indices, strides};
+use crate::index::{Indices, is_plain, strides};
 use crate::inplace_update::program::Uses;
 
 /// A tensor that a program copies from a part of another one, or to it.
@@ -28,61 +32,42 @@ pub(super) enum Moves {
 pub(super) fn moves(body: BodyView<'_>) -> Option<Moves> {
     let View::PrimFunc { params, outputs, .. } = body.view(body.root()) else { return None };
     let inputs = params.len() - outputs;
-    let mut stores = Vec::new();
-    for expr in body.post_order() {
-        match body.view(expr) {
-            View::Store { value, .. } if body.kind(value) == Kind::LOAD => stores.push(expr),
-            View::Store { .. } => return None,
-            View::Block(block) if block.predicate.is_some() => return None,
-            _ if matches!(
-                body.kind(expr),
-                Kind::IF_STMT | Kind::LET_STMT | Kind::ALLOC | Kind::EVALUATE
-            ) =>
-            {
-                return None;
-            }
-            _ => {}
-        }
-    }
-    let uses = Uses::of(body, params);
-    let mut indices = Indices::of(body)?;
-    let copies: Vec<Copy> = stores
-        .iter()
-        .map(|&store| copy_of(body, &uses, &mut indices, store))
-        .collect::<Option<_>>()?;
-    let number = |buffer| params.iter().position(|param| param == buffer);
-    let parts = |of: fn(&Copy) -> (Expr, Expr, i64)| -> Option<Vec<Part>> {
-        let part = |copy| {
-            let (part, whole, offset) = of(copy);
-            Some(Part { part: number(part)?, whole: number(whole)?, offset })
-        };
-        copies
-            .iter()
-            .filter(|copy| copy.steps == elements(body, of(copy).0).unwrap_or(-1))
-            .map(part)
-            .collect()
-    };
-    // Empty ones lie nowhere.
-    if params.iter().any(|param| elements(body, param).is_none_or(|count| count == 0)) {
+    let is_empty = |param| elements(body, param).is_none_or(|count| count == 0);
+    if !is_plain(body) || params.iter().any(is_empty) {
         return None;
     }
-    let is_each_once = |parts: &[Part], numbers: std::ops::Range<usize>| {
-        let mut found: Vec<usize> = parts.iter().map(|part| part.part).collect();
-        found.sort_unstable();
-        found.into_iter().eq(numbers)
+    let copies = copies(body, params)?;
+    let numbers: HashMap<Expr, usize> = params.iter().zip(0..).collect();
+    // Those of which all of a tensor is copied, each with what that is a part of.
+    let parts = |of: fn(&Copied) -> (Expr, Expr, i64)| -> Option<Vec<Part>> {
+        let part = |copied| {
+            let (part, whole, offset) = of(copied);
+            let is_all = elements(body, part) == Some(copied.steps) && offset >= 0;
+            let [part, whole] = [part, whole].map(|param| numbers.get(&param).copied());
+            is_all.then_some(Part { part: part?, whole: whole?, offset })
+        };
+        copies.iter().map(part).collect()
     };
-    let apart = parts(|copy| (copy.to, copy.from, -copy.distance))?;
-    let is_of_inputs = apart.iter().all(|part| part.whole < inputs && part.offset >= 0);
-    if apart.len() == copies.len() && is_each_once(&apart, inputs..params.len()) && is_of_inputs {
-        return Some(Moves::Apart(apart));
+    let apart = parts(|copied| (copied.to, copied.from, -copied.distance));
+    if let Some(parts) = apart
+        && parts.iter().all(|part| part.whole < inputs)
+        && is_each_once(&parts, inputs..params.len())
+    {
+        return Some(Moves::Apart(parts));
     }
-    let together = parts(|copy| (copy.from, copy.to, copy.distance))?;
-    let is_all = together.len() == copies.len()
-        && outputs == 1
+    let together = parts(|copied| (copied.from, copied.to, copied.distance))?;
+    let is_all = outputs == 1
         && inputs > 1
         && is_each_once(&together, 0..inputs)
-        && is_behind_each_other(body, params.to_vec().as_slice(), &together);
+        && is_behind_each_other(body, &params.to_vec(), &together);
     is_all.then_some(Moves::Together(together))
+}
+
+/// Whether these parameters are parts, and no others.
+fn is_each_once(parts: &[Part], numbers: Range<usize>) -> bool {
+    let mut found: Vec<usize> = parts.iter().map(|part| part.part).collect();
+    found.sort_unstable();
+    found.into_iter().eq(numbers)
 }
 
 /// Whether parts fill all of what they are parts of, and have nothing in common.
@@ -95,8 +80,23 @@ fn is_behind_each_other(body: BodyView<'_>, params: &[Expr], parts: &[Part]) -> 
     end.is_some() && end == params.last().and_then(|&out| bytes(body, out))
 }
 
+/// The stores of a program, where each stores what it loads.
+fn copies(body: BodyView<'_>, params: Args<'_>) -> Option<Vec<Copied>> {
+    let stores: Vec<Expr> =
+        body.post_order().filter(|&expr| body.kind(expr) == Kind::STORE).collect();
+    let is_copy = |&store: &Expr| match body.view(store) {
+        View::Store { value, .. } => body.kind(value) == Kind::LOAD,
+        _ => false,
+    };
+    if !stores.iter().all(is_copy) {
+        return None;
+    }
+    let (uses, mut indices) = (Uses::of(body, params), Indices::of(body)?);
+    stores.into_iter().map(|store| copied(body, &uses, &mut indices, store)).collect()
+}
+
 /// One store of what is loaded, each element so many bytes farther than where it comes from.
-struct Copy {
+struct Copied {
     from: Expr,
     to: Expr,
     distance: i64,
@@ -104,7 +104,7 @@ struct Copy {
     steps: i64,
 }
 
-fn copy_of(body: BodyView<'_>, uses: &Uses, indices: &mut Indices, store: Expr) -> Option<Copy> {
+fn copied(body: BodyView<'_>, uses: &Uses, indices: &mut Indices, store: Expr) -> Option<Copied> {
     let View::Store { buffer: to, value, indices: at } = body.view(store) else { return None };
     let View::Load { buffer: from, indices: read_at } = body.view(value) else { return None };
     let terms = body.terms();
@@ -122,7 +122,7 @@ fn copy_of(body: BodyView<'_>, uses: &Uses, indices: &mut Indices, store: Expr) 
     }
     let steps = loops.iter().try_fold(1i64, |steps, &(_, extent)| steps.checked_mul(extent))?;
     let distance = distance.checked_mul(i64::from(dtype.bits() / 8))?;
-    Some(Copy { from, to, distance, steps })
+    Some(Copied { from, to, distance, steps })
 }
 
 fn elements(body: BodyView<'_>, buffer: Expr) -> Option<i64> {
