@@ -1046,6 +1046,14 @@ def conv3d():
     family.case("conv3d_f16_to_f32", "nn.conv3d", [In("f16", 1, 2, 3, 3, 4), In("f16", 3, 2, 2, 2, 2)],
                 lambda x, w: conv(x.astype(np.float32), w.astype(np.float32)), out_dtype="f32")
 
+    def in_blocks(x, w, **attrs):
+        return to_blocks(conv(from_blocks(x, 1), from_blocks(from_blocks(w, 0), 1), **attrs), 1, 8)
+
+    for name, attrs in [("blocks", {}), ("blocks_strided", dict(padding=[1] * 6, strides=[1, 2, 2]))]:
+        family.case(f"conv3d_{name}", "nn.conv3d", [In("f32", 1, 2, 4, 5, 6, 8), In("f32", 2, 2, 3, 3, 3, 8, 8)],
+                    lambda x, w, attrs=attrs: in_blocks(x, w, **attrs),
+                    data_layout="NCDHW8c", kernel_layout="OIDHW8i8o", **attrs)
+
     def col2im(x, image, block_shape, strides=None, padding=None, dilation=None):
         """Block by block, in f64."""
         rank = len(block_shape)

@@ -14,17 +14,20 @@
 //! graph enters and leaves such regions. Each carried call has a transform back behind it, which what is
 //! not carried reads; the transforms that nothing reads go with `relax.DeadCodeElimination`.
 //!
-//! Channels must be known; all other extents may be symbols. Weights must be constants, or computed of constants, as those of
+//! Convolutions over three axes are in the layout `NCDHW16c` likewise. Channels must be known; all other extents may be symbols. Weights must be constants, or computed of constants, as those of
 //! Winograd's algorithm are: `relax.FoldConstant` behind it computes them once, in the layout that is wanted, so that none of them is
 //! in memory twice. Products with constant right matrices are
 //! packed likewise, as `NK16n`, unless they are large, or fill no panel, and something else reads them as they lie: packed ones would be a
 //! second copy. A product of one row takes as long as its weights take to be read: its panels are as wide as the tile of sums that
 //! stays in registers, `NK128n`, so that memory is read from one end to the other. The last panel may be filled up.
 
+mod images;
+
 use std::collections::HashMap;
 
 use tenon_plugin_api::prelude::*;
 
+use self::images::{Blocked, Images};
 use crate::constants::ReadAsTheyLie;
 use crate::convert_to_dots::{padded, rounded_up};
 use crate::convert_to_short_dots::has_fast_pairs;
@@ -79,20 +82,14 @@ struct Alter<'a> {
     blocked: HashMap<Expr, Blocked>,
 }
 
-/// A value in the layout `NCHW{block}c`.
-#[derive(Clone, Copy)]
-struct Blocked {
-    value: Expr,
-    block: i64,
-}
-
 impl Alter<'_> {
     fn call(&mut self, expr: Expr) {
         let View::Call { callee, args, attrs } = self.body.view(expr) else { return };
         let Some(op) = self.body.op_name(callee) else { return };
         let args = args.to_vec();
         let blocked = match (op, args.as_slice()) {
-            ("nn.conv2d", &[x, weight]) => self.conv2d(x, weight, attrs),
+            ("nn.conv2d", &[x, weight]) => self.plain(Images::Flat, x, weight, attrs),
+            ("nn.conv3d", &[x, weight]) => self.plain(Images::Deep, x, weight, attrs),
             ("nn.byte_conv2d", &[x, weight, beyond]) => self.bytes(x, weight, beyond, attrs),
             ("nn.conv2d_winograd", &[x, weight]) => self.winograd(x, weight, attrs),
             ("nn.dense" | "matmul", &[x, weight]) => {
@@ -119,7 +116,9 @@ impl Alter<'_> {
         };
         if let Some(blocked) = blocked {
             self.blocked.insert(expr, blocked);
-            let back = self.transform(blocked.value, &nchw(blocked.block), "NCHW");
+            let images = blocked.images;
+            let back =
+                self.transform(blocked.value, &images.blocked(blocked.block), images.plain());
             self.rw.replace(expr, back);
         }
     }
@@ -149,11 +148,11 @@ impl Alter<'_> {
     }
 
     /// Blocks a convolution whose channels divide into blocks; `None` leaves it as it is.
-    fn conv2d(&mut self, x: Expr, weight: Expr, attrs: Attrs) -> Option<Blocked> {
+    fn plain(&mut self, images: Images, x: Expr, weight: Expr, attrs: Attrs) -> Option<Blocked> {
         let read = self.body.terms().attrs(attrs);
         let is_plain = |key: &str, plain: &str| read.str(key).is_none_or(|text| text == plain);
-        let is_plain_layout = is_plain("data_layout", "NCHW")
-            && is_plain("kernel_layout", "OIHW")
+        let is_plain_layout = is_plain("data_layout", images.plain())
+            && is_plain("kernel_layout", images.plain_kernel())
             && is_plain("out_layout", "");
         if !is_plain_layout || !self.is_known(weight) {
             return None;
@@ -161,8 +160,7 @@ impl Alter<'_> {
         let groups = read.int("groups").unwrap_or(1);
         let input = self.shape(x)?;
         let kernel = self.shape(weight)?;
-        let (&[_, channels, _, _], &[outputs, per_group, _, _]) =
-            (input.as_slice(), kernel.as_slice())
+        let (&[_, channels, ..], &[outputs, per_group, ..]) = (input.as_slice(), kernel.as_slice())
         else {
             return None;
         };
@@ -180,16 +178,22 @@ impl Alter<'_> {
             && 2 * output_block >= self.panels.lanes
             && has_fast_pairs(self.cx);
         if is_of_pairs {
-            let kernel_layout = format!("OIHW{output_block}o{PAIR}i");
+            let kernel_layout = format!("{}{output_block}o{PAIR}i", images.plain_kernel());
             let blocks = [input_block, output_block];
-            return Some(self.convolution("nn.conv2d", &[x, weight], attrs, blocks, kernel_layout));
+            return self.convolution(
+                images.convolution(),
+                &[x, weight],
+                attrs,
+                blocks,
+                kernel_layout,
+            );
         }
         if !is_depthwise && self.is_of_pixels(weight, attrs) && self.is_fuller(&input, block) {
             return None;
         }
-        let kernel_layout = format!("OIHW{inner}i{output_block}o");
+        let kernel_layout = format!("{}{inner}i{output_block}o", images.plain_kernel());
         let blocks = [input_block, output_block];
-        Some(self.convolution("nn.conv2d", &[x, weight], attrs, blocks, kernel_layout))
+        self.convolution(images.convolution(), &[x, weight], attrs, blocks, kernel_layout)
     }
 
     /// The blocks of data and result of a convolution of so many channels to others, in groups, of so many in each.
@@ -231,7 +235,7 @@ impl Alter<'_> {
         let kernel_layout = format!("OIHW{output_block}o{QUAD}i");
         let blocks = [input_block, output_block];
         let args = [x, weight, beyond];
-        Some(self.convolution("nn.byte_conv2d", &args, attrs, blocks, kernel_layout))
+        self.convolution("nn.byte_conv2d", &args, attrs, blocks, kernel_layout)
     }
 
     /// Whether pixels side by side fill vectors better than so many channels of a block, by half at least: leaving blocks has its price.
@@ -268,7 +272,7 @@ impl Alter<'_> {
         let output_block = self.panels.block_of(outputs?)?;
         let kernel_layout = format!("HWOI{input_block}i{output_block}o");
         let blocks = [input_block, output_block];
-        Some(self.convolution("nn.conv2d_winograd", &[x, weight], attrs, blocks, kernel_layout))
+        self.convolution("nn.conv2d_winograd", &[x, weight], attrs, blocks, kernel_layout)
     }
 
     /// A convolution of data in blocks, whose result is in blocks, with a kernel in a layout; of its arguments these are the first.
@@ -279,18 +283,19 @@ impl Alter<'_> {
         attrs: Attrs,
         [input_block, block]: [i64; 2],
         kernel_layout: String,
-    ) -> Blocked {
-        let data = self.as_blocked(args[0], input_block);
-        let weight = self.transform_of(args[1], "OIHW", &kernel_layout);
+    ) -> Option<Blocked> {
+        let images = Images::of_rank(self.shape(args[0])?.len())?;
+        let data = self.as_blocked(args[0], images, input_block);
+        let weight = self.transform_of(args[1], images.plain_kernel(), &kernel_layout);
         let others = args[2..].iter().map(|&arg| self.rw.body().resolve(arg));
         let args: Vec<Expr> = [data, weight].into_iter().chain(others).collect();
         let cx = self.rw.cx();
-        let mut attrs = cx.with_attr(attrs, "data_layout", nchw(input_block).into());
+        let mut attrs = cx.with_attr(attrs, "data_layout", images.blocked(input_block).into());
         attrs = cx.with_attr(attrs, "kernel_layout", kernel_layout.into());
         if block != input_block {
-            attrs = cx.with_attr(attrs, "out_layout", nchw(block).into());
+            attrs = cx.with_attr(attrs, "out_layout", images.blocked(block).into());
         }
-        Blocked { value: self.rw.call_op(op, &args, attrs), block }
+        Some(Blocked { value: self.rw.call_op(op, &args, attrs), block, images })
     }
 
     /// Packs the weights of a product: `[N, K]` becomes `[N/16, K, 16]`.
@@ -349,9 +354,9 @@ impl Alter<'_> {
         {
             return None;
         }
-        let Blocked { value, block } = self.blocked_of(x)?;
-        let attrs = self.rw.cx().with_attr(attrs, "layout", nchw(block).into());
-        Some(Blocked { value: self.rw.call_op(op, &[value], attrs), block })
+        let Blocked { value, block, images } = self.blocked_of(x)?;
+        let attrs = self.rw.cx().with_attr(attrs, "layout", images.blocked(block).into());
+        Some(Blocked { value: self.rw.call_op(op, &[value], attrs), block, images })
     }
 
     /// Carries a concatenation of channels along when all of its fields are blocked alike.
@@ -362,27 +367,29 @@ impl Alter<'_> {
         let blocked: Option<Vec<Blocked>> =
             fields.iter().map(|field| self.blocked_of(field)).collect();
         let blocked = blocked?;
-        let block = blocked.first()?.block;
-        if axis != 1 || blocked.iter().any(|other| other.block != block) {
+        let Blocked { block, images, .. } = *blocked.first()?;
+        if axis != 1 || blocked.iter().any(|other| !other.is_laid_out_as(blocked[0])) {
             return None;
         }
         let values: Vec<Expr> = blocked.iter().map(|field| field.value).collect();
         let tuple = self.rw.tuple(&values);
-        Some(Blocked { value: self.rw.call_op("concatenate", &[tuple], attrs), block })
+        Some(Blocked { value: self.rw.call_op("concatenate", &[tuple], attrs), block, images })
     }
 
-    /// Carries a reduction over rows and columns along, which leaves one pixel.
+    /// Carries a reduction over all spatial axes along, which leaves one pixel.
     fn over_pixels(&mut self, op: &str, x: Expr, attrs: Attrs) -> Option<Blocked> {
         let read = self.body.terms().attrs(attrs);
         let mut axes = read.ints("axis")?;
-        axes.iter_mut().for_each(|axis| *axis = axis.rem_euclid(4));
+        let keeps_axes = read.bool("keepdims") == Some(true);
+        let Blocked { value, block, images } = self.blocked_of(x)?;
+        let rank = images.rank() as i64;
+        axes.iter_mut().for_each(|axis| *axis = axis.rem_euclid(rank));
         axes.sort_unstable();
-        if axes != [2, 3] || read.bool("keepdims") != Some(true) {
+        if !keeps_axes || !axes.iter().copied().eq(2..rank) {
             return None;
         }
-        let Blocked { value, block } = self.blocked_of(x)?;
         let attrs = self.rw.cx().with_attr(attrs, "axis", axes.into());
-        Some(Blocked { value: self.rw.call_op(op, &[value], attrs), block })
+        Some(Blocked { value: self.rw.call_op(op, &[value], attrs), block, images })
     }
 
     /// Carries an element-wise call along: at least one argument of the whole shape is blocked already, and the others are
@@ -401,58 +408,64 @@ impl Alter<'_> {
         let of_whole = |each: &mut Self, arg: Expr| {
             each.blocked_of(arg).filter(|_| each.shape(arg).as_ref() == Some(&whole))
         };
-        let block = args.iter().find_map(|&arg| of_whole(self, arg))?.block;
+        let like @ Blocked { block, images, .. } =
+            args.iter().find_map(|&arg| of_whole(self, arg))?;
         // All arguments are looked at before anything is built.
         let forms: Option<Vec<Form>> =
-            args.iter().map(|&arg| self.form_of(arg, &whole, block)).collect();
+            args.iter().map(|&arg| self.form_of(arg, &whole, like)).collect();
         let values: Vec<Expr> =
-            args.iter().zip(forms?).map(|(&arg, form)| self.take_form(arg, form, block)).collect();
-        Some(Blocked { value: self.rw.call_op(op, &values, attrs), block })
+            args.iter().zip(forms?).map(|(&arg, form)| self.take_form(arg, form, like)).collect();
+        Some(Blocked { value: self.rw.call_op(op, &values, attrs), block, images })
     }
 
-    fn form_of(&mut self, arg: Expr, whole: &[Dim], block: i64) -> Option<Form> {
+    fn form_of(&mut self, arg: Expr, whole: &[Dim], like: Blocked) -> Option<Form> {
         let (shape, one) = (self.shape(arg)?, self.rw.cx().dim(1));
-        if let Some(blocked) = self.blocked_of(arg).filter(|blocked| blocked.block == block) {
+        let rank = like.images.rank();
+        if let Some(blocked) = self.blocked_of(arg).filter(|blocked| blocked.is_laid_out_as(like)) {
             // Axes are repeated as they would be, but for channels, which lie in blocks.
             let is_repeated = |axis: usize| shape[axis] == one && axis != 1;
-            let fits = (0..4).all(|axis| shape[axis] == whole[axis] || is_repeated(axis));
+            let fits = (0..rank).all(|axis| shape[axis] == whole[axis] || is_repeated(axis));
             return fits.then_some(Form::Blocked(blocked.value));
         }
-        if shape.len() > 4 {
+        if shape.len() > rank {
             return None;
         }
         if shape.iter().all(|&extent| extent == one) {
             return Some(Form::Number);
         }
         let full: Vec<Dim> =
-            std::iter::repeat_n(one, 4 - shape.len()).chain(shape.iter().copied()).collect();
-        let is_channel = full[1] == whole[1] && full[0] == one && full[2..] == [one, one];
+            std::iter::repeat_n(one, rank - shape.len()).chain(shape.iter().copied()).collect();
+        let is_one = |extent: &Dim| *extent == one;
+        let is_channel = full[1] == whole[1] && full[0] == one && full[2..].iter().all(is_one);
         if full == whole || (is_channel && self.is_known(arg)) {
             return Some(Form::Plain(full));
         }
         None
     }
 
-    fn take_form(&mut self, arg: Expr, form: Form, block: i64) -> Expr {
-        let arg = self.rw.body().resolve(arg);
+    fn take_form(&mut self, arg: Expr, form: Form, like: Blocked) -> Expr {
         match form {
             Form::Blocked(value) => value,
-            Form::Number => self.rw.reshape(arg, &[]),
+            Form::Number => {
+                let arg = self.rw.body().resolve(arg);
+                self.rw.reshape(arg, &[])
+            }
             Form::Plain(full) if rank_of(&self.rw, arg) == Some(full.len()) => {
-                self.transform(arg, "NCHW", &nchw(block))
+                self.transform_of(arg, like.images.plain(), &like.images.blocked(like.block))
             }
             Form::Plain(full) => {
+                let arg = self.rw.body().resolve(arg);
                 let arg = self.rw.reshape(arg, &full);
-                self.transform(arg, "NCHW", &nchw(block))
+                self.transform(arg, like.images.plain(), &like.images.blocked(like.block))
             }
         }
     }
 
     /// The value in blocks of `block` channels: as it is at hand, or transformed.
-    fn as_blocked(&mut self, x: Expr, block: i64) -> Expr {
+    fn as_blocked(&mut self, x: Expr, images: Images, block: i64) -> Expr {
         match self.blocked_of(x) {
             Some(blocked) if blocked.block == block => blocked.value,
-            _ => self.transform_of(x, "NCHW", &nchw(block)),
+            _ => self.transform_of(x, images.plain(), &images.blocked(block)),
         }
     }
 
@@ -487,14 +500,10 @@ enum Form {
     Blocked(Expr),
     /// It is a single number, whatever its rank.
     Number,
-    /// It has this shape of four axes once axes are added in front, and is then transformed.
+    /// It has this shape, of as many axes, once axes are added in front, and is then transformed.
     Plain(Vec<Dim>),
 }
 
 fn rank_of(rw: &Rewriter, expr: Expr) -> Option<usize> {
     rw.terms().tensor(rw.body().ty(expr)?).map(|(_, dims)| dims.len())
-}
-
-fn nchw(block: i64) -> String {
-    format!("NCHW{block}c")
 }

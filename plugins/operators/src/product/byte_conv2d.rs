@@ -12,7 +12,8 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use super::byte_dots::bytes;
-use super::conv2d::{self, Conv2d};
+use super::conv2d::Conv2d;
+use super::convolution::program;
 use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
 
@@ -107,11 +108,11 @@ impl ByteConv2d {
 #[rule(compute)]
 fn program(op: &ByteConv2d, program: &mut Program) -> Option<()> {
     let beyond = program.input(2).at(&[]);
-    conv2d::program::plain(&op.plain(), program, DType::I32, beyond)
+    program::plain(&op.plain().convolution(), program, DType::I32, beyond)
 }
 
 /// For each element of the result a multiplication and an addition for each element of a kernel.
 #[rule(cost)]
 fn cost(op: &ByteConv2d, at: &mut Site<'_>) -> Option<Cost> {
-    conv2d::cost_of(&op.plain(), at)
+    op.plain().convolution().cost(at)
 }

@@ -5,18 +5,17 @@
 //! ```
 
 mod gradient;
-pub(super) mod program;
 
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::program::compute_dtype;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::convolution::{Convolution, program};
 use super::taps::{Axis, PLANES, Tap};
 use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
 use crate::kernel::parallel::fill;
-use crate::kernel::window::Window;
 use crate::movement::pad::with_around;
 use crate::onnx::spatial::Spatial;
 use crate::onnx::steps::{extent_of, reshape_to};
@@ -68,35 +67,23 @@ impl Operator for Conv2d {
 }
 
 impl Conv2d {
+    /// It as one of the convolutions.
+    pub(super) fn convolution(&self) -> Convolution<'_> {
+        Convolution {
+            axes: b"HW",
+            strides: &self.strides,
+            padding: &self.padding,
+            dilation: &self.dilation,
+            groups: self.groups,
+            data_layout: &self.data_layout,
+            kernel_layout: &self.kernel_layout,
+            out_layout: &self.out_layout,
+        }
+    }
+
     /// The type of the result, whose elements have this type.
     pub(super) fn result(&self, cx: &InferCx<'_>, dtype: DType) -> Result<Type> {
-        let data_layout = cx.layout("data_layout", "NCHW")?;
-        let kernel_layout = cx.layout("kernel_layout", "OIHW")?;
-        let out_layout = match self.out_layout.as_str() {
-            "" => data_layout.clone(),
-            _ => cx.layout("out_layout", "NCHW")?,
-        };
-        let windows = Window::both(cx, self.strides, self.padding, self.dilation)?;
-        let groups = self.groups;
-        if groups < 1 {
-            return cx.bad_attr("groups", groups, "it must be positive");
-        }
-        let data = cx.extents(0, &data_layout, b"NCHW")?;
-        let kernel = cx.extents(1, &kernel_layout, b"OIHW")?;
-        let (Some([n, c, h, w]), Some([o, i, kernel_h, kernel_w])) = (data, kernel) else {
-            return Ok(cx.tensor_type(dtype, None));
-        };
-        let needed = cx.dim_mul(i, cx.dim(groups));
-        if cx.is_different(c, needed) {
-            let what = format!("the channels of data and kernel, with groups = {groups},");
-            return Err(cx.mismatch(&what, &[c], &[needed]));
-        }
-        if cx.value(o).is_some_and(|o| o % groups != 0) {
-            return cx.bad_attr("groups", groups, "the output channels are no multiple of it");
-        }
-        let out_h = windows[0].out_dim(cx, h, kernel_h, false)?;
-        let out_w = windows[1].out_dim(cx, w, kernel_w, false)?;
-        images(cx, dtype, &out_layout, [n, o, out_h, out_w])
+        self.convolution().result(cx, dtype, [b"NCHW", b"OIHW"])
     }
 
     /// The result in its layout, of data and a kernel in theirs.
@@ -110,40 +97,14 @@ impl Conv2d {
         let kernel = relayout(kernel, &self.kernel_layout, &plain_kernel)?;
         relayout(&self.convolve::<T>(&data, &kernel)?, &plain, &out_layout)
     }
-
-    /// The layout of the result.
-    fn result_layout(&self) -> Option<Layout> {
-        match self.out_layout.as_str() {
-            "" => Some(self.data_layout.clone()),
-            text => Layout::parse(text).ok(),
-        }
-    }
-}
-
-/// The type of images in a layout, with these extents of N, C, H and W.
-pub(super) fn images(
-    cx: &InferCx<'_>,
-    dtype: DType,
-    layout: &Layout,
-    [n, c, h, w]: [Dim; 4],
-) -> Result<Type> {
-    let extent = |axis| match axis {
-        b'N' => n,
-        b'C' => c,
-        b'H' => h,
-        _ => w,
-    };
-    match layout.dims(cx, extent) {
-        Ok(dims) => Ok(cx.tensor_type(dtype, Some(&dims))),
-        Err(error) => cx.bad_attr("out_layout", layout.text(), error.to_string()),
-    }
 }
 
 /// One element after the other.
 #[rule(compute)]
 fn program(op: &Conv2d, program: &mut Program) -> Option<()> {
     let dtype = compute_dtype(program.input(1).dtype());
-    program::plain(op, program, dtype, program.literal(program.input(0).dtype(), 0.0))
+    let beyond = program.literal(program.input(0).dtype(), 0.0);
+    program::plain(&op.convolution(), program, dtype, beyond)
 }
 
 impl Conv2d {
@@ -249,25 +210,7 @@ fn order(from: &str, to: &str) -> Option<Vec<usize>> {
 /// For each element of the result a multiplication and an addition for each element of a kernel.
 #[rule(cost)]
 fn cost(op: &Conv2d, at: &mut Site<'_>) -> Option<Cost> {
-    cost_of(op, at)
-}
-
-pub(super) fn cost_of(op: &Conv2d, at: &mut Site<'_>) -> Option<Cost> {
-    let (_, kernel) = at.tensor(at.arg(1))?;
-    let (_, result) = at.tensor(at.call.expr)?;
-    let outputs = extent(&kernel, &op.kernel_layout, 'O', at)?;
-    let all = |dims: &[Dim]| at.with_cx(|cx| cx.dim_product(dims));
-    let (kernel, result) = (all(&kernel), all(&result));
-    let taps = at.with_cx(|cx| cx.dim_floor_div(kernel, outputs));
-    let flops = at.with_cx(|cx| cx.dim_mul(cx.dim(2), cx.dim_mul(result, taps)));
-    Cost::of_call(at, at.call.expr, flops)
-}
-
-/// The extent of an axis of a layout, blocks counted in.
-fn extent(dims: &[Dim], layout: &Layout, axis: char, at: &Site<'_>) -> Option<Dim> {
-    let places = layout.text().chars().filter(char::is_ascii_alphabetic).zip(dims);
-    let own = places.filter(|(letter, _)| letter.eq_ignore_ascii_case(&axis));
-    at.with_cx(|cx| own.map(|(_, &dim)| dim).reduce(|all, dim| cx.dim_mul(all, dim)))
+    op.convolution().cost(at)
 }
 
 /// `Conv` over one, two or three spatial axes; the bias is added for each channel.

@@ -15,7 +15,7 @@ mod program;
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
-use super::conv2d::images;
+use super::convolution::images;
 use super::winograd_weights::{TAPS, check_tile};
 use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
@@ -72,7 +72,7 @@ impl Operator for Conv2dWinograd {
         let taps = cx.dim(TAPS as i64);
         let out_h = windows[0].out_dim(cx, h, taps, false)?;
         let out_w = windows[1].out_dim(cx, w, taps, false)?;
-        images(cx, dtype, &out_layout, [n, o, out_h, out_w])
+        images(cx, dtype, &out_layout, b"NCHW", [n, o, out_h, out_w])
     }
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {

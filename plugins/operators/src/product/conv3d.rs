@@ -1,4 +1,4 @@
-//! Convolution over three spatial axes.
+//! Convolution over three spatial axes, in any layout.
 //!
 //! ```ir
 //! %y = nn.conv3d(%x, %w) { padding = [1, 1, 1, 1, 1, 1] }    f32[n, 3, 8, 16, 16], f32[4, 3, 3, 3, 3]  =>  f32[n, 4, 8, 16, 16]
@@ -6,16 +6,17 @@
 
 use tenon_plugin_api::op::number::Sum;
 use tenon_plugin_api::op::prelude::*;
-use tenon_plugin_api::program::{self, Buffer, Extent, Reducer, compute_dtype};
+use tenon_plugin_api::program::compute_dtype;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::convolution::{Convolution, program};
 use crate::kernel::convert::convert;
+use crate::kernel::moves::{parse, relayout};
 use crate::kernel::parallel::fill;
-use crate::kernel::window::Window;
 use crate::precision::gains_by_precision;
 
-/// Convolution over three spatial axes, of data in the layout NCDHW with kernels in the layout OIDHW
+/// Convolution over three spatial axes
 #[op(name = "nn.conv3d", args = 2, pattern = "out_fusable")]
 pub struct Conv3d {
     /// step of the window
@@ -30,6 +31,15 @@ pub struct Conv3d {
     /// groups of channels that do not mix
     #[attr(default = 1)]
     groups: i64,
+    /// NCDHW, NCDHW16c, …
+    #[attr(default = "NCDHW")]
+    data_layout: Layout,
+    /// OIDHW, OIDHW16i16o, …
+    #[attr(default = "OIDHW")]
+    kernel_layout: Layout,
+    /// data_layout when empty
+    #[attr(default = "")]
+    out_layout: String,
     /// element type of the result: that of the data when empty, or f32 for f16 and bf16
     #[attr(default = "")]
     out_dtype: String,
@@ -37,41 +47,51 @@ pub struct Conv3d {
 
 impl Operator for Conv3d {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
-        let windows = Window::each(cx, &self.strides, &self.padding, &self.dilation)?;
-        let groups = self.groups;
-        if groups < 1 {
-            return cx.bad_attr("groups", groups, "it must be positive");
-        }
         cx.check_same_dtype(1)?;
         let dtype = cx.product_dtype("out_dtype", &self.out_dtype)?;
-        let (data, kernel) = (cx.tensor_of_rank(0, 5)?.dims, cx.tensor_of_rank(1, 5)?.dims);
-        let (Some(data), Some(kernel)) = (data, kernel) else {
-            return Ok(cx.tensor_type(dtype, None));
-        };
-        let needed = cx.dim_mul(kernel[1], cx.dim(groups));
-        if cx.is_different(data[1], needed) {
-            let what = format!("the channels of data and kernel, with groups = {groups},");
-            return Err(cx.mismatch(&what, &data[1..2], &[needed]));
-        }
-        if cx.value(kernel[0]).is_some_and(|outputs| outputs % groups != 0) {
-            return cx.bad_attr("groups", groups, "the output channels are no multiple of it");
-        }
-        let mut dims = vec![data[0], kernel[0]];
-        for (axis, window) in windows.iter().enumerate() {
-            dims.push(window.out_dim(cx, data[2 + axis], kernel[2 + axis], false)?);
-        }
-        Ok(cx.tensor_type(dtype, Some(&dims)))
+        self.convolution().result(cx, dtype, [b"NCDHW", b"OIDHW"])
     }
 
     fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
-        let (dtype, shape) = cx.out()?;
+        let (dtype, _) = cx.out()?;
+        let (plain, plain_kernel) = (parse("NCDHW")?, parse("OIDHW")?);
         // Elements of a wider type hold what the narrow ones are.
-        let (data, kernel) = (convert(cx.arg(0)?, dtype)?, convert(cx.arg(1)?, dtype)?);
-        let (&[_, channels, d, h, w], &[outputs, inputs, kd, kh, kw], &[_, _, od, oh, ow]) =
-            (data.shape(), kernel.shape(), shape)
+        let data = relayout(&convert(cx.arg(0)?, dtype)?, &self.data_layout, &plain)?;
+        let kernel = relayout(&convert(cx.arg(1)?, dtype)?, &self.kernel_layout, &plain_kernel)?;
+        let layout = self.convolution().result_layout().unwrap_or_else(|| plain.clone());
+        Ok(vec![relayout(&self.convolve(&data, &kernel)?, &plain, &layout)?])
+    }
+}
+
+impl Conv3d {
+    /// It as one of the convolutions.
+    fn convolution(&self) -> Convolution<'_> {
+        Convolution {
+            axes: b"DHW",
+            strides: &self.strides,
+            padding: &self.padding,
+            dilation: &self.dilation,
+            groups: self.groups,
+            data_layout: &self.data_layout,
+            kernel_layout: &self.kernel_layout,
+            out_layout: &self.out_layout,
+        }
+    }
+
+    /// The result in the plain layouts.
+    fn convolve(&self, data: &Tensor, kernel: &Tensor) -> Result<Tensor> {
+        let (&[batch, channels, d, h, w], &[outputs, inputs, kd, kh, kw]) =
+            (data.shape(), kernel.shape())
         else {
             return Err(OpError::Unsupported("tensors of five dimensions are expected".into()));
         };
+        let places = |axis: usize, extent: usize, taps: usize| {
+            let around = (self.padding[axis] + self.padding[axis + 3]) as usize;
+            let reach = (taps - 1) * self.dilation[axis] as usize + 1;
+            (extent + around - reach) / self.strides[axis] as usize + 1
+        };
+        let (od, oh, ow) = (places(0, d, kd), places(1, h, kh), places(2, w, kw));
+        let (dtype, shape) = (data.dtype(), vec![batch, outputs, od, oh, ow]);
         let per_group = (outputs / self.groups as usize).max(1);
         let index = |axis: usize, at: usize, tap: usize, extent: usize| {
             let at = at as i64 * self.strides[axis] + tap as i64 * self.dilation[axis];
@@ -107,63 +127,23 @@ impl Operator for Conv3d {
                     *out = T::narrow(sum);
                 }
             });
-            Ok(vec![Tensor::from_vec_as(dtype, shape.to_vec(), out)])
+            Ok(Tensor::from_vec_as(dtype, shape, out))
         })
     }
 }
 
 /// One element after the other.
 #[rule(compute)]
-fn program(op: &Conv3d, program: &mut Program) {
-    let program = &*program;
-    let (weight, out) = (program.input(1), program.output(0));
-    let dtype = compute_dtype(weight.dtype());
-    let cx = program.cx();
-    let outputs = cx.dim_floor_div(weight.shape()[0], cx.dim(op.groups));
-    let inputs = weight.shape()[1];
-    let data = match op.padding {
-        [0, 0, 0, 0, 0, 0] => program.input(0),
-        _ => padded(op, program),
-    };
-    let sum =
-        program.reduce("acc", Reducer::Sum, dtype, out.shape(), &weight.shape()[1..], |i, k| {
-            let channel = match op.groups {
-                1 => k[0],
-                _ => i[1] / outputs.index(program) * inputs.index(program) + k[0],
-            };
-            let mut at = vec![i[0], channel];
-            for axis in 0..3 {
-                at.push(i[2 + axis] * op.strides[axis] + k[1 + axis] * op.dilation[axis]);
-            }
-            data.at(&at).cast(dtype) * weight.wide(&[&i[1..2], k].concat())
-        });
-    program.set(&out, |i| sum.at(i));
+fn program(op: &Conv3d, program: &mut Program) -> Option<()> {
+    let dtype = compute_dtype(program.input(1).dtype());
+    let beyond = program.literal(program.input(0).dtype(), 0.0);
+    program::plain(&op.convolution(), program, dtype, beyond)
 }
 
-/// The data with zeros around it, as much of it as windows reach.
-fn padded<'p>(op: &Conv3d, program: &'p Program) -> Buffer<'p> {
-    let (data, weight, out) = (program.input(0), program.input(1), program.output(0));
-    let cx = program.cx();
-    let mut shape = data.shape().to_vec();
-    for axis in 0..3 {
-        let steps = |dim: Dim, step: i64| cx.dim_mul(cx.dim_add(dim, cx.dim(-1)), cx.dim(step));
-        let moved = steps(out.shape()[2 + axis], op.strides[axis]);
-        let reach = steps(weight.shape()[2 + axis], op.dilation[axis]);
-        shape[2 + axis] = cx.dim_add(cx.dim_add(moved, reach), cx.dim(1));
-    }
-    program.map("padded", data.dtype(), &shape, |i| {
-        let mut nearest = i.to_vec();
-        let mut is_inside: Option<program::Scalar<'p>> = None;
-        for axis in 0..3 {
-            let (at, own) = (i[2 + axis] - op.padding[axis], data.shape()[2 + axis]);
-            let own = own.index(program);
-            nearest[2 + axis] = at.max(0).min(own - 1);
-            let is_in = at.ge(0).and(at.lt(own));
-            is_inside = Some(is_inside.map_or(is_in, |before| before.and(is_in)));
-        }
-        let (value, zero) = (data.at(&nearest), program.literal(data.dtype(), 0.0));
-        is_inside.map_or(value, |is_inside| is_inside.select(value, zero))
-    })
+/// For each element of the result a multiplication and an addition for each element of a kernel.
+#[rule(cost)]
+fn cost(op: &Conv3d, at: &mut Site<'_>) -> Option<Cost> {
+    op.convolution().cost(at)
 }
 
 gains_by_precision!(Conv3d);

@@ -6,6 +6,7 @@ pub mod byte_dots;
 pub mod conv2d;
 pub mod conv2d_winograd;
 pub mod conv3d;
+mod convolution;
 mod cook_toom;
 mod cost;
 pub mod dense;

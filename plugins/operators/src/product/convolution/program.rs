@@ -5,19 +5,19 @@
 //! acc[n, oc, y, x] += padded[n, g * depth + ic, y * s + ky, x * s + kx] * weight[oc, ic, ky, kx]
 //! ```
 //!
-//! It sums over the axes of the weight in their order. Data that no window reaches over is not padded. Where a kernel has one tap and
+//! So it is over two spatial axes, and likewise over three. It sums over the axes of the weight in their order. Data that no window reaches over is not padded. Where a kernel has one tap and
 //! images are rows of pixels, all pixels are one axis: rows are often shorter than vectors.
 
 use tenon_plugin_api::ir::{Context, DType, Dim};
 use tenon_plugin_api::op::Layout;
 use tenon_plugin_api::program::{Buffer, Extent, Program, Reducer, Scalar};
 
-use super::Conv2d;
+use super::Convolution;
 use crate::program::layout_index::{Coordinate, coordinate, dim_extent, place};
 
 /// The program with sums of a type and a number that lies beyond the data; none where the layout of the result is unknown.
 pub(in crate::product) fn plain(
-    op: &Conv2d,
+    op: &Convolution<'_>,
     program: &Program,
     dtype: DType,
     beyond: Scalar<'_>,
@@ -25,15 +25,15 @@ pub(in crate::product) fn plain(
     let (weight, out) = (program.input(1), program.output(0));
     let out_layout = op.result_layout()?;
     let cx = program.cx();
-    let of_weight = |axis| dim_extent(program, &op.kernel_layout, weight.shape(), axis);
-    let of_data = |axis| dim_extent(program, &op.data_layout, program.input(0).shape(), axis);
+    let of_weight = |axis| dim_extent(program, op.kernel_layout, weight.shape(), axis);
+    let of_data = |axis| dim_extent(program, op.data_layout, program.input(0).shape(), axis);
     let outputs = cx.dim_floor_div(of_weight(b'O'), cx.dim(op.groups));
     let depth = cx.dim_floor_div(of_data(b'C'), cx.dim(op.groups));
-    let data = match op.padding {
-        [0, 0, 0, 0] => program.input(0),
-        _ => padded(op, program, [b'H', b'W'].map(of_weight), &out_layout, beyond),
+    let data = match op.padding.iter().all(|&width| width == 0) {
+        true => program.input(0),
+        false => padded(op, program, of_weight, &out_layout, beyond),
     };
-    let taps = Taps::of(&op.kernel_layout);
+    let taps = Taps::of(op.kernel_layout);
     let pixels = Pixels::of(op, program, &out_layout, outputs);
     let shape = pixels.shape(program, out.shape());
     let sum = program.reduce("acc", Reducer::Sum, dtype, &shape, &taps.extents(&weight), |i, k| {
@@ -43,18 +43,17 @@ pub(in crate::product) fn plain(
             1 => taps.coordinate(k, b'I', zero),
             _ => taps.coordinate(k, b'I', zero).behind(own(b'C').part_of(outputs), depth),
         };
-        let tap = |axis: usize| {
-            let axes = [b'H', b'W'][axis];
-            let tap = taps.coordinate(k, axes, zero).index();
-            Coordinate::whole(own(axes).index() * op.strides[axis] + tap * op.dilation[axis])
+        let tap = |letter: u8| {
+            let axis = op.axes.iter().position(|&axis| axis == letter).expect("an axis of images");
+            let tap = taps.coordinate(k, letter, zero).index();
+            Coordinate::whole(own(letter).index() * op.strides[axis] + tap * op.dilation[axis])
         };
-        let value = data.at(&place(&op.data_layout, |axis| match axis {
+        let value = data.at(&place(op.data_layout, |axis| match axis {
             b'N' => own(b'N'),
             b'C' => input,
-            b'H' => tap(0),
-            _ => tap(1),
+            letter => tap(letter),
         }));
-        let weight = weight.at(&place(&op.kernel_layout, |axis| match axis {
+        let weight = weight.at(&place(op.kernel_layout, |axis| match axis {
             b'O' => own(b'C'),
             axis => taps.coordinate(k, axis, zero),
         }));
@@ -73,13 +72,13 @@ enum Pixels {
 }
 
 impl Pixels {
-    fn of(op: &Conv2d, program: &Program, out_layout: &Layout, channels: Dim) -> Self {
+    fn of(op: &Convolution<'_>, program: &Program, out_layout: &Layout, channels: Dim) -> Self {
         let (weight, out) = (program.input(1), program.output(0));
         let is_plain = |layout: &Layout| layout.text() == "NCHW";
-        let has_one_tap = [b'H', b'W'].iter().all(|&axis| {
-            dim_extent(program, &op.kernel_layout, weight.shape(), axis).is(program, 1)
+        let has_one_tap = op.axes.iter().all(|&axis| {
+            dim_extent(program, op.kernel_layout, weight.shape(), axis).is(program, 1)
         });
-        let are_pixels = is_plain(&op.data_layout) && is_plain(out_layout) && has_one_tap;
+        let are_pixels = is_plain(op.data_layout) && is_plain(out_layout) && has_one_tap;
         let in_place = op.strides == [1, 1] && op.padding == [0; 4];
         match out.shape()[3].value(program) {
             Some(width) if are_pixels && in_place && width > 0 => Self::Row { width, channels },
@@ -112,35 +111,36 @@ impl Pixels {
 
 /// The data with what lies beyond it around it, as much of it as windows reach.
 fn padded<'p>(
-    op: &Conv2d,
+    op: &Convolution<'_>,
     program: &'p Program,
-    taps: [Dim; 2],
+    taps: impl Fn(u8) -> Dim,
     out_layout: &Layout,
     beyond: Scalar<'p>,
 ) -> Buffer<'p> {
     let (data, out, cx) = (program.input(0), program.output(0), program.cx());
-    let image = [b'H', b'W'];
-    let own =
-        image.map(|axis| dim_extent(program, &op.data_layout, data.shape(), axis).index(program));
     let mut shape = data.shape().to_vec();
-    for axis in 0..2 {
-        let out = dim_extent(program, out_layout, out.shape(), image[axis]);
+    // For each spatial axis: where it is in the layout, the extent of the data, and what lies before these.
+    let mut axes = Vec::with_capacity(op.axes.len());
+    for (axis, &letter) in op.axes.iter().enumerate() {
+        let out = dim_extent(program, out_layout, out.shape(), letter);
         let steps = cx.dim_mul(cx.dim_add(out, cx.dim(-1)), cx.dim(op.strides[axis]));
-        let reach = cx.dim_mul(cx.dim_add(taps[axis], cx.dim(-1)), cx.dim(op.dilation[axis]));
-        let position = op.data_layout.position(image[axis]).expect("data has rows and columns");
+        let reach = cx.dim_mul(cx.dim_add(taps(letter), cx.dim(-1)), cx.dim(op.dilation[axis]));
+        let position = op.data_layout.position(letter).expect("data has its spatial axes");
         shape[position] = cx.dim_add(cx.dim_add(steps, reach), cx.dim(1));
+        let own = dim_extent(program, op.data_layout, data.shape(), letter).index(program);
+        axes.push((position, own, op.padding[axis]));
     }
     program.map("padded", data.dtype(), &shape, |i| {
-        let at = [0, 1].map(|axis| {
-            let position = op.data_layout.position(image[axis]).expect("data has rows and columns");
-            (position, i[position] - op.padding[axis])
-        });
         let mut nearest: Vec<Scalar<'p>> = i.to_vec();
-        for (axis, (position, at)) in at.into_iter().enumerate() {
-            nearest[position] = at.max(0).min(own[axis] - 1);
+        let mut is_inside: Option<Scalar<'p>> = None;
+        for &(position, own, before) in &axes {
+            let at = i[position] - before;
+            nearest[position] = at.max(0).min(own - 1);
+            let is_in = at.ge(0).and(at.lt(own));
+            is_inside = Some(is_inside.map_or(is_in, |before| before.and(is_in)));
         }
-        let [y, x] = [0, 1].map(|axis| at[axis].1.ge(0).and(at[axis].1.lt(own[axis])));
-        y.and(x).select(data.at(&nearest), beyond)
+        let value = data.at(&nearest);
+        is_inside.map_or(value, |is_inside| is_inside.select(value, beyond))
     })
 }
 
