@@ -11,7 +11,7 @@ use tenon_plugin_api::program::compute_dtype;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
-use super::convolution::{Convolution, program};
+use super::convolution::{Convolution, dead_taps, program};
 use super::taps::{Axis, PLANES, Tap};
 use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
@@ -97,6 +97,12 @@ impl Conv2d {
         let kernel = relayout(kernel, &self.kernel_layout, &plain_kernel)?;
         relayout(&self.convolve::<T>(&data, &kernel)?, &plain, &out_layout)
     }
+}
+
+/// Without the taps that meet padding alone.
+#[rule(simplify)]
+fn simplify(op: &Conv2d, at: &mut Site<'_>) -> Option<Expr> {
+    dead_taps::without(&op.convolution(), "nn.conv2d", at)
 }
 
 /// One element after the other.

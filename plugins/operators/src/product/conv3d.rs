@@ -10,7 +10,7 @@ use tenon_plugin_api::program::compute_dtype;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
-use super::convolution::{Convolution, program};
+use super::convolution::{Convolution, dead_taps, program};
 use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
 use crate::kernel::parallel::fill;
@@ -130,6 +130,12 @@ impl Conv3d {
             Ok(Tensor::from_vec_as(dtype, shape, out))
         })
     }
+}
+
+/// Without the taps that meet padding alone.
+#[rule(simplify)]
+fn simplify(op: &Conv3d, at: &mut Site<'_>) -> Option<Expr> {
+    dead_taps::without(&op.convolution(), "nn.conv3d", at)
 }
 
 /// One element after the other.

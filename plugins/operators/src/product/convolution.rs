@@ -1,5 +1,6 @@
 //! What convolutions over two and over three spatial axes have in common: their types, their programs and what they cost.
 
+pub(super) mod dead_taps;
 pub(super) mod program;
 
 use tenon_plugin_api::op::prelude::*;
