@@ -21,6 +21,7 @@
 //! second copy. A product of one row takes as long as its weights take to be read: its panels are as wide as the tile of sums that
 //! stays in registers, `NK128n`, so that memory is read from one end to the other. The last panel may be filled up.
 
+mod channels_last;
 mod images;
 
 use std::collections::HashMap;
@@ -102,6 +103,12 @@ impl Alter<'_> {
                 }
                 return;
             }
+            ("transpose", &[x]) => {
+                if let Some(transposed) = self.transposed(expr, x, attrs) {
+                    self.rw.replace(expr, transposed);
+                }
+                return;
+            }
             (
                 "nn.max_pool2d"
                 | "nn.avg_pool2d"
@@ -110,6 +117,7 @@ impl Alter<'_> {
                 | "nn.lrn",
                 &[x],
             ) => self.with_layout_attr(op, x, attrs),
+            ("image.resize1d", &[x, size]) => self.resized(x, size, attrs),
             ("concatenate", &[fields]) => self.concatenate(fields, attrs),
             ("mean" | "sum" | "max" | "min", &[x]) => self.over_pixels(op, x, attrs),
             _ => self.elementwise(expr, op, &args, attrs),
@@ -359,21 +367,43 @@ impl Alter<'_> {
         Some(Blocked { value: self.rw.call_op(op, &[value], attrs), block, images })
     }
 
-    /// Carries a concatenation of channels along when all of its fields are blocked alike.
+    /// Carries a resized axis of pixels along: vectors of channels are moved then, where it would be single elements. Where channels lie
+    /// last already, it is put into blocks for that.
+    fn resized(&mut self, x: Expr, size: Expr, attrs: Attrs) -> Option<Blocked> {
+        let axis = self.body.terms().attrs(attrs).int("axis")?;
+        let Blocked { value, block, images } = match self.blocked_of(x) {
+            Some(blocked) => blocked,
+            None => self.of_channels_last(x)?,
+        };
+        if !(2..images.rank() as i64).contains(&axis) {
+            return None;
+        }
+        let size = self.rw.body().resolve(size);
+        let value = self.rw.call_op("image.resize1d", &[value, size], attrs);
+        Some(Blocked { value, block, images })
+    }
+
+    /// Carries a concatenation of channels along when its fields are blocked alike, or have their channels last.
     fn concatenate(&mut self, fields: Expr, attrs: Attrs) -> Option<Blocked> {
         let axis = self.body.terms().attrs(attrs).int("axis")?;
         let tuple = self.origin(fields);
         let View::Tuple(fields) = self.body.view(tuple) else { return None };
-        let blocked: Option<Vec<Blocked>> =
-            fields.iter().map(|field| self.blocked_of(field)).collect();
-        let blocked = blocked?;
-        let Blocked { block, images, .. } = *blocked.first()?;
-        if axis != 1 || blocked.iter().any(|other| !other.is_laid_out_as(blocked[0])) {
+        let fields: Vec<Expr> = fields.iter().collect();
+        let like = fields.iter().find_map(|&field| self.blocked_of(field))?;
+        if axis != 1 {
             return None;
         }
-        let values: Vec<Expr> = blocked.iter().map(|field| field.value).collect();
+        let mut values = Vec::with_capacity(fields.len());
+        for field in fields {
+            let blocked = match self.blocked_of(field) {
+                Some(blocked) => blocked,
+                None => self.of_channels_last(field)?,
+            };
+            blocked.is_laid_out_as(like).then_some(())?;
+            values.push(blocked.value);
+        }
         let tuple = self.rw.tuple(&values);
-        Some(Blocked { value: self.rw.call_op("concatenate", &[tuple], attrs), block, images })
+        Some(Blocked { value: self.rw.call_op("concatenate", &[tuple], attrs), ..like })
     }
 
     /// Carries a reduction over all spatial axes along, which leaves one pixel.
@@ -451,7 +481,7 @@ impl Alter<'_> {
                 self.rw.reshape(arg, &[])
             }
             Form::Plain(full) if rank_of(&self.rw, arg) == Some(full.len()) => {
-                self.transform_of(arg, like.images.plain(), &like.images.blocked(like.block))
+                self.into_blocks(arg, like.images, like.block)
             }
             Form::Plain(full) => {
                 let arg = self.rw.body().resolve(arg);
@@ -465,7 +495,15 @@ impl Alter<'_> {
     fn as_blocked(&mut self, x: Expr, images: Images, block: i64) -> Expr {
         match self.blocked_of(x) {
             Some(blocked) if blocked.block == block => blocked.value,
-            _ => self.transform_of(x, images.plain(), &images.blocked(block)),
+            _ => self.into_blocks(x, images, block),
+        }
+    }
+
+    /// Plain images in blocks of `block` channels.
+    fn into_blocks(&mut self, x: Expr, images: Images, block: i64) -> Expr {
+        match self.channels_last(x, images) {
+            Some(x) => self.transform(x, images.channels_last(), &images.blocked(block)),
+            None => self.transform_of(x, images.plain(), &images.blocked(block)),
         }
     }
 

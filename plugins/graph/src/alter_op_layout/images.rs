@@ -40,6 +40,13 @@ impl Images {
         }
     }
 
+    pub(super) fn channels_last(self) -> &'static str {
+        match self {
+            Self::Flat => "NHWC",
+            Self::Deep => "NDHWC",
+        }
+    }
+
     pub(super) fn plain_kernel(self) -> &'static str {
         match self {
             Self::Flat => "OIHW",

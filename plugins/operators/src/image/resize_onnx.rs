@@ -337,7 +337,7 @@ fn apply(
     let is_nearest = manner[0].1 == AttrValue::from("nearest_neighbor");
     let is_narrow = !is_nearest && dtype != DType::F64;
     let mut y = if is_narrow { cast_to(node, x, DType::F32)? } else { x };
-    for each in all {
+    for each in in_order(node, dims, all) {
         // A scale of 1 changes no place, whatever the mode.
         let is_same = each.scale.is_none_or(|scale| scale == Number::Known(1.0));
         if is_same
@@ -369,4 +369,16 @@ fn apply(
         y = node.call("image.resize1d", &args, &attrs)?;
     }
     Ok(vec![cast_to(node, y, dtype)?])
+}
+
+/// Axes in the order that makes the smallest tensors between them: those that shrink from the first, then those that grow from the last,
+/// along which single elements are moved.
+fn in_order(node: &Node<'_>, dims: &[Dim], mut all: Vec<Resized>) -> Vec<Resized> {
+    let known = |dim| node.terms().dim_value(dim);
+    all.sort_by_key(|each| {
+        let extents = known(dims[each.axis]).zip(known(each.size));
+        let shrinks = extents.is_some_and(|(own, size)| size < own);
+        if shrinks { (0, each.axis) } else { (1, usize::MAX - each.axis) }
+    });
+    all
 }
