@@ -8,7 +8,8 @@
 //! }
 //! ```
 //!
-//! Sequences depend on nothing but themselves, and so do the columns of a row times a matrix, whose rows are added one after the other.
+//! Sequences depend on nothing but themselves, and so do the columns of a row times a matrix, whose rows are added one after the other: by blocks
+//! of columns, which threads share.
 
 use tenon_plugin_api::op::OpError;
 use tenon_plugin_api::op::prelude::*;
@@ -19,6 +20,14 @@ use super::sequence::Sequences;
 
 /// Rows of a weight that are added at once, so that sums are read and written for all of them once.
 const ROWS: i64 = 8;
+
+/// Columns that a step computes together, the most first: blocks of them are shared out among threads.
+const BLOCKS: [i64; 3] = [256, 128, 64];
+
+/// How many columns are a block, where there are several of them.
+fn block_of(columns: i64) -> Option<i64> {
+    BLOCKS.into_iter().find(|&block| columns > block && columns % block == 0)
+}
 
 /// One direction in a program.
 pub(super) struct Way<'p> {
@@ -141,46 +150,60 @@ impl<'p> Way<'p> {
         sums: &Buffer<'p>,
         row: &Buffer<'p>,
         [part, parts]: [i64; 2],
-        first: impl FnOnce(Scalar<'p>) -> Scalar<'p>,
+        first: impl Fn(Scalar<'p>) -> Scalar<'p>,
     ) -> Stmt {
         let (program, sequence, weight) = (self.program, step.sequence, self.program.input(1));
         let number = program.index(self.number as i64);
         let cx = program.cx();
-        let columns = cx.dim_mul(cx.dim(parts), self.hidden).index(program);
-        let set = program.in_turn(columns, |column| {
-            let at = self.part(part, column);
-            sums.set(&[sequence, at], first(at))
-        });
-        let add = |first: Scalar<'p>, rows: i64| {
-            let mut add = program.block();
-            let factors: Vec<Scalar<'p>> = (0..rows)
-                .map(|place| add.bind("factor", row.at(&[sequence, first + place])))
-                .collect();
-            add.push(program.in_turn(columns, |column| {
-                let at = self.part(part, column);
-                let mut sum = sums.at(&[sequence, at]);
-                for (place, &factor) in (0..).zip(&factors) {
-                    sum = sum + factor * weight.wide(&[number, first + place, at]);
-                }
-                sums.set(&[sequence, at], sum)
-            }));
-            add.finish()
+        let columns = cx.dim_mul(cx.dim(parts), self.hidden);
+        let of_block = program.dim_value(columns).and_then(block_of);
+        let width = of_block.map_or(columns.index(program), |width| program.index(width));
+        let of_columns = |start: Option<Scalar<'p>>| {
+            let place =
+                |column: Scalar<'p>| self.part(part, start.map_or(column, |start| start + column));
+            let set = program.in_turn(width, |column| {
+                let at = place(column);
+                sums.set(&[sequence, at], first(at))
+            });
+            let add = |first: Scalar<'p>, rows: i64| {
+                let mut add = program.block();
+                let factors: Vec<Scalar<'p>> = (0..rows)
+                    .map(|place| add.bind("factor", row.at(&[sequence, first + place])))
+                    .collect();
+                add.push(program.in_turn(width, |column| {
+                    let at = place(column);
+                    let mut sum = sums.at(&[sequence, at]);
+                    for (place, &factor) in (0..).zip(&factors) {
+                        sum = sum + factor * weight.wide(&[number, first + place, at]);
+                    }
+                    sums.set(&[sequence, at], sum)
+                }));
+                add.finish()
+            };
+            program.seq(&[set, self.rows_of_weight(add)])
         };
-        let add = match program.dim_value(self.hidden) {
-            None => program.in_turn(self.hidden.index(program), |k| add(k, 1)),
-            Some(hidden) => {
-                let (whole, rest) = (hidden / ROWS, hidden % ROWS);
-                let mut all = Vec::new();
-                if whole > 0 {
-                    all.push(program.in_turn(program.index(whole), |k| add(k * ROWS, ROWS)));
-                }
-                if rest > 0 {
-                    all.push(add(program.index(whole * ROWS), rest));
-                }
-                program.seq(&all)
-            }
+        match of_block.zip(program.dim_value(columns)) {
+            None => of_columns(None),
+            Some((width, columns)) => program
+                .in_turn(program.index(columns / width), |block| of_columns(Some(block * width))),
+        }
+    }
+
+    /// A statement for each `ROWS` rows of a weight, from their first on, and one for those that are left.
+    fn rows_of_weight(&self, add: impl Fn(Scalar<'p>, i64) -> Stmt) -> Stmt {
+        let program = self.program;
+        let Some(hidden) = program.dim_value(self.hidden) else {
+            return program.in_turn(self.hidden.index(program), |k| add(k, 1));
         };
-        program.seq(&[set, add])
+        let (whole, rest) = (hidden / ROWS, hidden % ROWS);
+        let mut all = Vec::new();
+        if whole > 0 {
+            all.push(program.in_turn(program.index(whole), |k| add(k * ROWS, ROWS)));
+        }
+        if rest > 0 {
+            all.push(add(program.index(whole * ROWS), rest));
+        }
+        program.seq(&all)
     }
 
     /// The value of a gate.
