@@ -118,15 +118,14 @@ impl Alter<'_> {
                 &[x],
             ) => self.with_layout_attr(op, x, attrs),
             ("image.resize1d", &[x, size]) => self.resized(x, size, attrs),
+            ("reshape" | "squeeze" | "expand_dims", &[x, ..]) => self.of_one_row(expr, x),
             ("concatenate", &[fields]) => self.concatenate(fields, attrs),
             ("mean" | "sum" | "max" | "min", &[x]) => self.over_pixels(op, x, attrs),
             _ => self.elementwise(expr, op, &args, attrs),
         };
         if let Some(blocked) = blocked {
             self.blocked.insert(expr, blocked);
-            let images = blocked.images;
-            let back =
-                self.transform(blocked.value, &images.blocked(blocked.block), images.plain());
+            let back = self.plain_again(expr, blocked);
             self.rw.replace(expr, back);
         }
     }
@@ -363,8 +362,24 @@ impl Alter<'_> {
             return None;
         }
         let Blocked { value, block, images } = self.blocked_of(x)?;
+        if images == Images::Line {
+            return None;
+        }
         let attrs = self.rw.cx().with_attr(attrs, "layout", images.blocked(block).into());
         Some(Blocked { value: self.rw.call_op(op, &[value], attrs), block, images })
+    }
+
+    /// Carries an axis along that is put in front of lines, or taken from there.
+    fn of_one_row(&mut self, expr: Expr, x: Expr) -> Option<Blocked> {
+        let blocked = self.blocked_of(x)?;
+        let (own, shape) = (self.shape(x)?, self.shape(expr)?);
+        let other = Images::of_rank(shape.len())?;
+        let pair = [blocked.images, other];
+        let one = self.rw.cx().dim(1);
+        let is_one = blocked.images.in_rows(&own, one) == other.in_rows(&shape, one);
+        let is_between =
+            pair == [Images::Line, Images::Flat] || pair == [Images::Flat, Images::Line];
+        (is_between && is_one).then_some(Blocked { images: other, ..blocked })
     }
 
     /// Carries a resized axis of pixels along: vectors of channels are moved then, where it would be single elements. Where channels lie
@@ -379,6 +394,8 @@ impl Alter<'_> {
             return None;
         }
         let size = self.rw.body().resolve(size);
+        let axis = if images == Images::Line { axis + 1 } else { axis };
+        let attrs = self.rw.cx().with_attr(attrs, "axis", axis.into());
         let value = self.rw.call_op("image.resize1d", &[value, size], attrs);
         Some(Blocked { value, block, images })
     }
@@ -417,6 +434,9 @@ impl Alter<'_> {
         axes.sort_unstable();
         if !keeps_axes || !axes.iter().copied().eq(2..rank) {
             return None;
+        }
+        if images == Images::Line {
+            axes.push(rank);
         }
         let attrs = self.rw.cx().with_attr(attrs, "axis", axes.into());
         Some(Blocked { value: self.rw.call_op(op, &[value], attrs), block, images })
@@ -481,11 +501,12 @@ impl Alter<'_> {
                 self.rw.reshape(arg, &[])
             }
             Form::Plain(full) if rank_of(&self.rw, arg) == Some(full.len()) => {
-                self.into_blocks(arg, like.images, like.block)
+                self.put_into_blocks(arg, like.images, like.block)
             }
             Form::Plain(full) => {
                 let arg = self.rw.body().resolve(arg);
-                let arg = self.rw.reshape(arg, &full);
+                let rows = like.images.in_rows(&full, self.rw.cx().dim(1));
+                let arg = self.rw.reshape(arg, &rows);
                 self.transform(arg, like.images.plain(), &like.images.blocked(like.block))
             }
         }
@@ -495,15 +516,32 @@ impl Alter<'_> {
     fn as_blocked(&mut self, x: Expr, images: Images, block: i64) -> Expr {
         match self.blocked_of(x) {
             Some(blocked) if blocked.block == block => blocked.value,
-            _ => self.into_blocks(x, images, block),
+            _ => self.put_into_blocks(x, images, block),
         }
     }
 
     /// Plain images in blocks of `block` channels.
-    fn into_blocks(&mut self, x: Expr, images: Images, block: i64) -> Expr {
-        match self.channels_last(x, images) {
-            Some(x) => self.transform(x, images.channels_last(), &images.blocked(block)),
-            None => self.transform_of(x, images.plain(), &images.blocked(block)),
+    fn put_into_blocks(&mut self, x: Expr, images: Images, block: i64) -> Expr {
+        if let Some(last) = self.channels_last(x, images) {
+            return self.transform(last, images.channels_last(), &images.blocked(block));
+        }
+        let x = self.rw.body().resolve(x);
+        let x = match self.rw.tensor(x) {
+            Some((_, dims)) if images == Images::Line => {
+                let rows = images.in_rows(&dims, self.rw.cx().dim(1));
+                self.rw.reshape(x, &rows)
+            }
+            _ => x,
+        };
+        self.transform(x, images.plain(), &images.blocked(block))
+    }
+
+    /// What takes the place of an expression, of its value in blocks.
+    fn plain_again(&mut self, expr: Expr, Blocked { value, block, images }: Blocked) -> Expr {
+        let plain = self.transform(value, &images.blocked(block), images.plain());
+        match self.shape(expr) {
+            Some(shape) => self.rw.reshape(plain, &shape),
+            None => plain,
         }
     }
 

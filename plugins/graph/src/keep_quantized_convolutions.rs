@@ -8,7 +8,7 @@
 //! %y = multiply(cast(nn.conv2d(%a, %w)) { dtype = "f32" }, multiply(const(f32[1, 64, 1, 1]), %s))
 //! ```
 //!
-//! Sums of integers are exact, so only the scales round. `relax.ConvertToDots` makes dot products of it, so this is done where the
+//! Data of one axis and kernels for them are reshaped, to rows of one row: their bytes are. Sums of integers are exact, so only the scales round. `relax.ConvertToDots` makes dot products of it, so this is done where the
 //! processor has them and channels fill them.
 
 use tenon_plugin_api::prelude::*;
@@ -48,8 +48,9 @@ fn keep_quantized_convolutions(func: Function, _: &Module, cx: &PassContext) -> 
 fn of_integers(rw: &mut Rewriter, [data, weight]: [Expr; 2], attrs: Attrs) -> Option<Expr> {
     let kernel = rw.extents(weight)?;
     Channels::of(rw, data, &kernel, attrs)?;
-    let (data, weight) = (Scaled::of(rw, data)?, Scaled::of(rw, weight)?);
-    let is_constant = rw.is_constant(weight.bytes) && rw.is_constant(weight.scale);
+    let (data, weight) = (Scaled::of_reshaped(rw, data)?, Scaled::of_reshaped(rw, weight)?);
+    let own_scale = rw.call_of(weight.scale, "reshape").map_or(weight.scale, |call| call.args[0]);
+    let is_constant = rw.is_constant(weight.bytes) && rw.is_constant(own_scale);
     if !is_constant || !rw.extents(data.scale)?.is_empty() {
         return None;
     }

@@ -29,6 +29,38 @@ impl Scaled {
         let is_scaled = is_of(rw, expr, DType::F32) && is_of(rw, integers, DType::I32);
         (is_scaled && is_byte(rw.body(), bytes)).then_some(Self { integers, bytes, zero, scale })
     }
+
+    /// The same behind a reshape, if there is one, of which what is known for each place of the first axis alone knows nothing.
+    pub(crate) fn of_reshaped(rw: &mut Rewriter, expr: Expr) -> Option<Self> {
+        let Some(call) = rw.call_of(expr, "reshape") else { return Self::of(rw, expr) };
+        let inner = Self::of(rw, call.args[0])?;
+        let (_, dims) = rw.tensor(expr)?;
+        let bytes = rw.reshape(inner.bytes, &dims);
+        let mut integers = rw.in_dtype(bytes, DType::I32);
+        let mut zero = None;
+        if let Some(own) = inner.zero {
+            let own = along_first(rw, own, &dims)?;
+            integers = rw.apply("subtract", &[integers, own]);
+            zero = Some(own);
+        }
+        let scale = along_first(rw, inner.scale, &dims)?;
+        Some(Self { integers, bytes: inner.bytes, zero, scale })
+    }
+}
+
+/// A number, or one for each place of the first axis of a tensor, as it is broadcast to a tensor of these dimensions.
+fn along_first(rw: &mut Rewriter, expr: Expr, dims: &[Dim]) -> Option<Expr> {
+    let (_, own) = rw.tensor(expr)?;
+    let one = rw.cx().dim(1);
+    match own.as_slice() {
+        [] => Some(expr),
+        [first, rest @ ..] if dims.first() == Some(first) && rest.iter().all(|&dim| dim == one) => {
+            let mut shape = vec![one; dims.len()];
+            shape[0] = *first;
+            Some(rw.reshape(expr, &shape))
+        }
+        _ => None,
+    }
 }
 
 /// Bytes made of numbers: `x / scale` to the nearest integer, moved by a zero and clipped to the bytes.

@@ -15,7 +15,7 @@ use tenon_plugin_api::prelude::*;
 use super::{Alter, Blocked, Images};
 
 impl Alter<'_> {
-    /// Data with its channels last of which `x`, plain images, is the transpose. Its pixels may have been one axis.
+    /// Data with its channels last of which `x`, plain images, is the transpose, as images of rows. Its pixels may have been one axis.
     pub(super) fn channels_last(&mut self, x: Expr, images: Images) -> Option<Expr> {
         let shape = self.shape(x)?;
         let rank = images.rank();
@@ -25,7 +25,11 @@ impl Alter<'_> {
         let last = rank as i64 - 1;
         let to_plain: Vec<i64> = [0, last].into_iter().chain(1..last).collect();
         if let Some(y) = self.argument_of_transpose(x, &to_plain) {
-            return Some(self.rw.body().resolve(y));
+            let y = self.rw.body().resolve(y);
+            return match shape.as_slice() {
+                &[n, c, l] => Some(self.rw.reshape(y, &[n, self.rw.cx().dim(1), l, c])),
+                _ => Some(y),
+            };
         }
         let line = self.argument_of_reshape(x)?;
         let y = self.argument_of_transpose(line, &[0, 2, 1])?;
@@ -74,7 +78,8 @@ impl Alter<'_> {
     }
 
     fn argument_of_reshape(&mut self, expr: Expr) -> Option<Expr> {
-        Some(self.call_of(expr, "reshape")?.0[0])
+        let ops = ["reshape", "expand_dims", "squeeze"];
+        ops.into_iter().find_map(|op| Some(self.call_of(expr, op)?.0[0]))
     }
 
     /// Arguments and attributes of a call of an operator.

@@ -1,4 +1,4 @@
-//! Images over two axes and over three, in plain layouts and in those whose channels lie in blocks.
+//! Images over one axis, over two and over three, in plain layouts and in those whose channels lie in blocks.
 
 use tenon_plugin_api::prelude::*;
 
@@ -19,6 +19,8 @@ impl Blocked {
 /// Over how many axes images go.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Images {
+    /// One, in blocks as images of one row.
+    Line,
     Flat,
     Deep,
 }
@@ -26,30 +28,44 @@ pub(super) enum Images {
 impl Images {
     /// Those of data of so many axes.
     pub(super) fn of_rank(rank: usize) -> Option<Self> {
-        [Self::Flat, Self::Deep].into_iter().find(|images| images.rank() == rank)
+        [Self::Line, Self::Flat, Self::Deep].into_iter().find(|images| images.rank() == rank)
     }
 
+    /// The axes of data.
     pub(super) fn rank(self) -> usize {
-        self.plain().len()
+        match self {
+            Self::Line => 3,
+            Self::Flat => 4,
+            Self::Deep => 5,
+        }
+    }
+
+    /// What data of these dimensions have as images of rows, which layouts are of.
+    pub(super) fn in_rows<T: Clone>(self, dims: &[T], one: T) -> Vec<T> {
+        let mut all = dims.to_vec();
+        if self == Self::Line {
+            all.insert(2, one);
+        }
+        all
     }
 
     pub(super) fn plain(self) -> &'static str {
         match self {
-            Self::Flat => "NCHW",
+            Self::Line | Self::Flat => "NCHW",
             Self::Deep => "NCDHW",
         }
     }
 
     pub(super) fn channels_last(self) -> &'static str {
         match self {
-            Self::Flat => "NHWC",
+            Self::Line | Self::Flat => "NHWC",
             Self::Deep => "NDHWC",
         }
     }
 
     pub(super) fn plain_kernel(self) -> &'static str {
         match self {
-            Self::Flat => "OIHW",
+            Self::Line | Self::Flat => "OIHW",
             Self::Deep => "OIDHW",
         }
     }
@@ -61,7 +77,7 @@ impl Images {
     /// The operator that convolves them.
     pub(super) fn convolution(self) -> &'static str {
         match self {
-            Self::Flat => "nn.conv2d",
+            Self::Line | Self::Flat => "nn.conv2d",
             Self::Deep => "nn.conv3d",
         }
     }
