@@ -1,0 +1,177 @@
+//! Convolutions in blocks of channels.
+
+use tenon_plugin_api::prelude::*;
+
+use super::{Alter, Blocked, Images};
+use crate::convert_to_dots::rounded_up;
+use crate::convert_to_short_dots::has_fast_pairs;
+
+/// Input channels whose bytes an instruction multiplies and adds for each output channel.
+const QUAD: i64 = 4;
+/// Those of bf16.
+const PAIR: i64 = 2;
+
+impl Alter<'_> {
+    /// Blocks a convolution whose channels divide into blocks; `None` leaves it as it is.
+    pub(super) fn plain(
+        &mut self,
+        images: Images,
+        x: Expr,
+        weight: Expr,
+        attrs: Attrs,
+    ) -> Option<Blocked> {
+        let read = self.body.terms().attrs(attrs);
+        let is_plain = |key: &str, plain: &str| read.str(key).is_none_or(|text| text == plain);
+        let is_plain_layout = is_plain("data_layout", images.plain())
+            && is_plain("kernel_layout", images.plain_kernel())
+            && is_plain("out_layout", "");
+        if !is_plain_layout || !self.is_known(weight) {
+            return None;
+        }
+        let groups = read.int("groups").unwrap_or(1);
+        let input = self.shape(x)?;
+        let kernel = self.shape(weight)?;
+        let (&[_, channels, ..], &[outputs, per_group, ..]) = (input.as_slice(), kernel.as_slice())
+        else {
+            return None;
+        };
+        let known = |dim| self.body.terms().dim_value(dim);
+        let (channels, outputs, per_group) = (known(channels)?, known(outputs)?, known(per_group)?);
+        let at_hand = self.blocked_of(x).map(|blocked| blocked.block);
+        let is_depthwise = groups == channels && outputs == channels && per_group == 1;
+        let [input_block, output_block] =
+            self.blocks_of([channels, outputs, groups, per_group], at_hand)?;
+        let inner = input_block.min(per_group);
+        let block = inner.min(output_block);
+        let (dtype, _) = self.rw.tensor(x)?;
+        let is_of_pairs = dtype == DType::BF16
+            && inner % PAIR == 0
+            && 2 * output_block >= self.panels.lanes
+            && has_fast_pairs(self.cx);
+        if is_of_pairs {
+            let kernel_layout = format!("{}{output_block}o{PAIR}i", images.plain_kernel());
+            let blocks = [input_block, output_block];
+            return self.convolution(
+                images.convolution(),
+                &[x, weight],
+                attrs,
+                blocks,
+                kernel_layout,
+            );
+        }
+        if !is_depthwise && self.is_of_pixels(weight, attrs) && self.is_fuller(&input, block) {
+            return None;
+        }
+        let kernel_layout = format!("{}{inner}i{output_block}o", images.plain_kernel());
+        let blocks = [input_block, output_block];
+        self.convolution(images.convolution(), &[x, weight], attrs, blocks, kernel_layout)
+    }
+
+    /// The blocks of data and result of a convolution of so many channels to others, in groups, of so many in each.
+    fn blocks_of(
+        &self,
+        [channels, outputs, groups, per_group]: [i64; 4],
+        at_hand: Option<i64>,
+    ) -> Option<[i64; 2]> {
+        // Several groups in a block: vectors are as short as groups are, but data stays in the blocks that it is in.
+        let is_of_groups = |&block: &i64| {
+            let is_part = (1..block).contains(&per_group) && block % per_group == 0;
+            groups > 1 && outputs == channels && is_part
+        };
+        if let Some(block) = at_hand.or_else(|| self.panels.block_of(channels)).filter(is_of_groups)
+        {
+            return Some([block; 2]);
+        }
+        let input_block = at_hand
+            .filter(|block| per_group % block == 0)
+            .or_else(|| self.panels.block_of(per_group))
+            .or_else(|| (groups == 1 && channels < self.panels.lanes).then_some(channels))?;
+        Some([input_block, self.panels.block_of(outputs / groups)?])
+    }
+
+    /// Blocks a convolution of bytes, whose kernels lie by quads of input channels.
+    pub(super) fn bytes(
+        &mut self,
+        x: Expr,
+        weight: Expr,
+        beyond: Expr,
+        attrs: Attrs,
+    ) -> Option<Blocked> {
+        let read = self.body.terms().attrs(attrs);
+        if read.str("data_layout").is_some() || read.str("kernel_layout").is_some() {
+            return None;
+        }
+        let &[outputs, per_group, _, _] = self.shape(weight)?.as_slice() else { return None };
+        let [outputs, per_group] = [outputs, per_group].map(|dim| self.body.terms().dim_value(dim));
+        let (groups, per_group) = (read.int("groups").unwrap_or(1), per_group?);
+        let is_of_quads = |block: &i64| block % QUAD == 0 && per_group % block == 0;
+        let at_hand = self.blocked_of(x).map(|blocked| blocked.block).filter(is_of_quads);
+        let input_block =
+            at_hand.or_else(|| self.panels.block_of(per_group)).filter(is_of_quads)?;
+        let output_block = self.panels.block_of(outputs? / groups)?;
+        let kernel_layout = format!("OIHW{output_block}o{QUAD}i");
+        let blocks = [input_block, output_block];
+        let args = [x, weight, beyond];
+        self.convolution("nn.byte_conv2d", &args, attrs, blocks, kernel_layout)
+    }
+
+    /// Whether pixels side by side fill vectors better than so many channels of a block, by half at least: leaving blocks has its price.
+    fn is_fuller(&self, shape: &[Dim], block: i64) -> bool {
+        let lanes = self.panels.lanes;
+        let known = |dim: &Dim| self.body.terms().dim_value(*dim);
+        let Some(pixels) = shape[2..].iter().map(known).product::<Option<i64>>() else {
+            return 2 * block < lanes;
+        };
+        2 * pixels * lanes >= 3 * block * rounded_up(pixels, lanes)
+    }
+
+    /// Whether a convolution computes each pixel of that pixel alone.
+    fn is_of_pixels(&self, weight: Expr, attrs: Attrs) -> bool {
+        let read = self.body.terms().attrs(attrs);
+        let one = self.rw.cx().dim(1);
+        let has_one_tap = self.shape(weight).is_some_and(|shape| shape[2..] == [one, one]);
+        let is = |key: &str, plain: i64| {
+            read.ints(key).is_none_or(|all| all.iter().all(|&each| each == plain))
+        };
+        has_one_tap && is("strides", 1) && is("padding", 0)
+    }
+
+    /// Blocks a convolution by Winograd's algorithm, whose kernels lie apart for each point.
+    pub(super) fn winograd(&mut self, x: Expr, weight: Expr, attrs: Attrs) -> Option<Blocked> {
+        let read = self.body.terms().attrs(attrs);
+        if read.str("data_layout").is_some() || read.str("kernel_layout").is_some() {
+            return None;
+        }
+        let &[outputs, inputs, _, _] = self.shape(weight)?.as_slice() else { return None };
+        let [outputs, inputs] = [outputs, inputs].map(|dim| self.body.terms().dim_value(dim));
+        let at_hand = self.blocked_of(x).map(|blocked| blocked.block);
+        let input_block = at_hand.or_else(|| self.panels.block_of(inputs?))?;
+        let output_block = self.panels.block_of(outputs?)?;
+        let kernel_layout = format!("HWOI{input_block}i{output_block}o");
+        let blocks = [input_block, output_block];
+        self.convolution("nn.conv2d_winograd", &[x, weight], attrs, blocks, kernel_layout)
+    }
+
+    /// A convolution of data in blocks, whose result is in blocks, with a kernel in a layout; of its arguments these are the first.
+    fn convolution(
+        &mut self,
+        op: &str,
+        args: &[Expr],
+        attrs: Attrs,
+        [input_block, block]: [i64; 2],
+        kernel_layout: String,
+    ) -> Option<Blocked> {
+        let images = Images::of_rank(self.shape(args[0])?.len())?;
+        let data = self.as_blocked(args[0], images, input_block);
+        let weight = self.transform_of(args[1], images.plain_kernel(), &kernel_layout);
+        let others = args[2..].iter().map(|&arg| self.rw.body().resolve(arg));
+        let args: Vec<Expr> = [data, weight].into_iter().chain(others).collect();
+        let cx = self.rw.cx();
+        let mut attrs = cx.with_attr(attrs, "data_layout", images.blocked(input_block).into());
+        attrs = cx.with_attr(attrs, "kernel_layout", kernel_layout.into());
+        if block != input_block {
+            attrs = cx.with_attr(attrs, "out_layout", images.blocked(block).into());
+        }
+        Some(Blocked { value: self.rw.call_op(op, &args, attrs), block, images })
+    }
+}
