@@ -149,20 +149,20 @@ impl Alter<'_> {
         self.known[origin]
     }
 
-    /// The value in blocks of `block` channels: as it is at hand, or transformed.
-    fn as_blocked(&mut self, x: Expr, images: Images, block: i64) -> Expr {
-        match self.blocked_of(x) {
-            Some(blocked) if blocked.block == block => blocked.value,
-            _ => self.put_into_blocks(x, images, block),
-        }
-    }
-
-    /// Plain images in blocks of `block` channels.
-    fn put_into_blocks(&mut self, x: Expr, images: Images, block: i64) -> Expr {
+    /// Plain images in blocks of `block` channels, of which there are as many as `channels` says where the images do not.
+    fn put_into_blocks(
+        &mut self,
+        x: Expr,
+        images: Images,
+        block: i64,
+        channels: Option<i64>,
+    ) -> Expr {
         if let Some(last) = self.channels_last(x, images) {
+            let last = self.with_channels(last, channels, |rank| rank - 1);
             return self.transform(last, images.channels_last(), &images.blocked(block));
         }
         let x = self.rw.body().resolve(x);
+        let x = self.with_channels(x, channels, |_| 1);
         let x = match self.rw.tensor(x) {
             Some((_, dims)) if images == Images::Line => {
                 let rows = images.in_rows(&dims, self.rw.cx().dim(1));
@@ -171,6 +171,21 @@ impl Alter<'_> {
             _ => x,
         };
         self.transform(x, images.plain(), &images.blocked(block))
+    }
+
+    /// Data with as many channels along an axis as somebody knows, which each call is checked for.
+    fn with_channels(
+        &mut self,
+        x: Expr,
+        channels: Option<i64>,
+        axis: impl Fn(usize) -> usize,
+    ) -> Expr {
+        let (Some(channels), Some((_, mut dims))) = (channels, self.rw.tensor(x)) else { return x };
+        let axis = axis(dims.len());
+        if self.rw.terms().dim_value(dims[axis]).is_none() {
+            dims[axis] = self.rw.cx().dim(channels);
+        }
+        self.rw.reshape(x, &dims)
     }
 
     /// What takes the place of an expression, of its value in blocks.

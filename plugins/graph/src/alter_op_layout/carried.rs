@@ -153,7 +153,7 @@ impl Alter<'_> {
                 self.rw.reshape(arg, &[])
             }
             Form::Plain(full) if rank_of(&self.rw, arg) == Some(full.len()) => {
-                self.put_into_blocks(arg, like.images, like.block)
+                self.put_into_blocks(arg, like.images, like.block, None)
             }
             Form::Plain(full) => {
                 let arg = self.rw.body().resolve(arg);

@@ -36,7 +36,9 @@ impl Alter<'_> {
             return None;
         };
         let known = |dim| self.body.terms().dim_value(dim);
-        let (channels, outputs, per_group) = (known(channels)?, known(outputs)?, known(per_group)?);
+        let (outputs, per_group) = (known(outputs)?, known(per_group)?);
+        // A kernel says how many channels there are where the data do not.
+        let channels = known(channels).unwrap_or(groups * per_group);
         let at_hand = self.blocked_of(x).map(|blocked| blocked.block);
         let is_depthwise = groups == channels && outputs == channels && per_group == 1;
         let [input_block, output_block] =
@@ -162,7 +164,14 @@ impl Alter<'_> {
         kernel_layout: String,
     ) -> Option<Blocked> {
         let images = Images::of_rank(self.shape(args[0])?.len())?;
-        let data = self.as_blocked(args[0], images, input_block);
+        let data = match self.blocked_of(args[0]) {
+            Some(blocked) if blocked.block == input_block => blocked.value,
+            _ => {
+                let groups = self.body.terms().attrs(attrs).int("groups").unwrap_or(1);
+                let per_group = self.body.terms().dim_value(self.shape(args[1])?[1])?;
+                self.put_into_blocks(args[0], images, input_block, Some(groups * per_group))
+            }
+        };
         let weight = self.transform_of(args[1], images.plain_kernel(), &kernel_layout);
         let others = args[2..].iter().map(|&arg| self.rw.body().resolve(arg));
         let args: Vec<Expr> = [data, weight].into_iter().chain(others).collect();
