@@ -30,7 +30,8 @@ impl Scaled {
         (is_scaled && is_byte(rw.body(), bytes)).then_some(Self { integers, bytes, zero, scale })
     }
 
-    /// The same behind a reshape, if there is one, of which what is known for each place of the first axis alone knows nothing.
+    /// The same, with a reshape in between if there is one: the bytes are reshaped. Zero and scale are one number each, or one for each place
+    /// of the first axis, which the reshape has to keep.
     pub(crate) fn of_reshaped(rw: &mut Rewriter, expr: Expr) -> Option<Self> {
         let Some(call) = rw.call_of(expr, "reshape") else { return Self::of(rw, expr) };
         let inner = Self::of(rw, call.args[0])?;

@@ -38,13 +38,13 @@ impl Alter<'_> {
     /// last already, it is put into blocks for that.
     pub(super) fn resized(&mut self, x: Expr, size: Expr, attrs: Attrs) -> Option<Blocked> {
         let axis = self.body.terms().attrs(attrs).int("axis")?;
+        if !(2..self.shape(x)?.len() as i64).contains(&axis) {
+            return None;
+        }
         let Blocked { value, block, images } = match self.blocked_of(x) {
             Some(blocked) => blocked,
             None => self.of_channels_last(x)?,
         };
-        if !(2..images.rank() as i64).contains(&axis) {
-            return None;
-        }
         let size = self.rw.body().resolve(size);
         let axis = if images == Images::Line { axis + 1 } else { axis };
         let attrs = self.rw.cx().with_attr(attrs, "axis", axis.into());

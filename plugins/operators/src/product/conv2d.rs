@@ -88,10 +88,7 @@ impl Conv2d {
 
     /// The result in its layout, of data and a kernel in theirs.
     pub(super) fn computed<T: Number>(&self, data: &Tensor, kernel: &Tensor) -> Result<Tensor> {
-        let out_layout = match self.out_layout.as_str() {
-            "" => self.data_layout.clone(),
-            layout => parse(layout)?,
-        };
+        let out_layout = self.convolution().result_layout()?;
         let (plain, plain_kernel) = (parse("NCHW")?, parse("OIHW")?);
         let data = relayout(data, &self.data_layout, &plain)?;
         let kernel = relayout(kernel, &self.kernel_layout, &plain_kernel)?;

@@ -58,7 +58,7 @@ impl Operator for Conv3d {
         // Elements of a wider type hold what the narrow ones are.
         let data = relayout(&convert(cx.arg(0)?, dtype)?, &self.data_layout, &plain)?;
         let kernel = relayout(&convert(cx.arg(1)?, dtype)?, &self.kernel_layout, &plain_kernel)?;
-        let layout = self.convolution().result_layout().unwrap_or_else(|| plain.clone());
+        let layout = self.convolution().result_layout()?;
         Ok(vec![relayout(&self.convolve(&data, &kernel)?, &plain, &layout)?])
     }
 }

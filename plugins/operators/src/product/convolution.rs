@@ -6,6 +6,7 @@ pub(super) mod program;
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
+use crate::kernel::moves::parse;
 use crate::kernel::window::Window;
 
 /// A convolution over spatial axes in any layout.
@@ -70,10 +71,10 @@ impl Convolution<'_> {
     }
 
     /// The layout of the result.
-    pub(super) fn result_layout(&self) -> Option<Layout> {
+    pub(super) fn result_layout(&self) -> Result<Layout> {
         match self.out_layout {
-            "" => Some(self.data_layout.clone()),
-            text => Layout::parse(text).ok(),
+            "" => Ok(self.data_layout.clone()),
+            text => parse(text),
         }
     }
 

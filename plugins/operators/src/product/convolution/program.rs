@@ -23,7 +23,7 @@ pub(in crate::product) fn plain(
     beyond: Scalar<'_>,
 ) -> Option<()> {
     let (weight, out) = (program.input(1), program.output(0));
-    let out_layout = op.result_layout()?;
+    let out_layout = op.result_layout().ok()?;
     let cx = program.cx();
     let of_weight = |axis| dim_extent(program, op.kernel_layout, weight.shape(), axis);
     let of_data = |axis| dim_extent(program, op.data_layout, program.input(0).shape(), axis);
