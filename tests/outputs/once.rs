@@ -67,3 +67,24 @@ fn weights_are_transformed_once_and_memory_stays() {
         assert!(before == 0 || before == context.workspace_size());
     }
 }
+
+/// As a recurrence whose steps are written out reads its weights at each of them.
+#[test]
+fn weights_that_many_calls_share_are_packed_once() {
+    let house = House::new();
+    let numbers: Vec<String> = (0..96 * 96).map(|at| (at % 101).to_string()).collect();
+    let steps: String =
+        (0..16).map(|step| format!("  %h{} = tanh(matmul(%h{step}, %w))\n", step + 1)).collect();
+    let model = format!(
+        "fn @main(%h0: f32[1, 96]) -> f32[1, 96] {{
+  %w = const(f32[96, 96], [{}])
+{steps}  ret %h16
+}}
+",
+        numbers.join(", ")
+    );
+    fs::write(house.at("steps.ir"), model).unwrap();
+    house.run(&["compile", "steps.ir", "-o", "steps.so"]);
+    let (size, weights) = (fs::metadata(house.at("steps.so")).unwrap().len(), 4 * 96 * 96);
+    assert!(size < 4 * weights, "{size} bytes for {weights} of weights");
+}
