@@ -19,7 +19,8 @@
 //! in memory twice. Products with constant right matrices are
 //! packed likewise, as `NK16n`, unless they are large, or fill no panel, and something else reads them as they lie: packed ones would be a
 //! second copy. A product of one row takes as long as its weights take to be read: its panels are as wide as the tile of sums that
-//! stays in registers, `NK128n`, so that memory is read from one end to the other. The last panel may be filled up.
+//! stays in registers, `NK128n`, so that memory is read from one end to the other. The last panel may be filled up; for several rows it is
+//! wherever columns fill no whole vectors.
 
 mod carried;
 mod channels_last;

@@ -44,7 +44,12 @@ impl Panels {
     /// How many of so many columns lie side by side, in the product of some data with their matrix: as many as a vector holds, which
     /// fits every tile, or a part of that into which the columns divide; more where there is one row.
     pub(crate) fn of(self, rw: &Rewriter, data: Expr, columns: i64) -> Option<i64> {
-        self.wide(rw, data, columns).or_else(|| self.narrow(columns))
+        match has_one_row(rw, data) {
+            true => self.wide(rw, data, columns).or_else(|| self.narrow(columns)),
+            // Rows that share the weights compute longer than these take to be read, and half a vector takes as long as a whole one.
+            false if columns > self.lanes => Some(self.lanes),
+            false => self.narrow(columns),
+        }
     }
 
     /// Columns of a panel of several vectors, for data of one row.
@@ -52,9 +57,7 @@ impl Panels {
     /// Such a product takes as long as its weights take to be read. Narrow panels are read at as many places at once as there are vectors
     /// in a tile; where a panel is as wide as the tile of sums, memory is read from one end to the other.
     pub(crate) fn wide(self, rw: &Rewriter, data: Expr, columns: i64) -> Option<i64> {
-        let (_, shape) = rw.tensor(data)?;
-        let (_, rows) = shape.split_last()?;
-        if rows.iter().any(|&dim| rw.terms().dim_value(dim) != Some(1)) {
+        if !has_one_row(rw, data) {
             return None;
         }
         let panels = std::iter::successors(Some(self.widest), |panel| Some(panel / 2));
@@ -79,4 +82,11 @@ impl Panels {
             .into_iter()
             .find(|&block| block > 1 && channels % block == 0)
     }
+}
+
+/// Whether all axes of data but the last are of one element.
+fn has_one_row(rw: &Rewriter, data: Expr) -> bool {
+    let Some((_, shape)) = rw.tensor(data) else { return false };
+    let is_one = |&dim: &Dim| rw.terms().dim_value(dim) == Some(1);
+    shape.split_last().is_some_and(|(_, rows)| rows.iter().all(is_one))
 }
