@@ -40,6 +40,9 @@ impl Alter<'_> {
         // A kernel says how many channels there are where the data do not.
         let channels = known(channels).unwrap_or(groups * per_group);
         let at_hand = self.blocked_of(x).map(|blocked| blocked.block);
+        if groups > 1 && groups == channels && per_group == 1 && outputs > channels {
+            return self.of_filters(images, x, weight, attrs, [channels, outputs]);
+        }
         let is_depthwise = groups == channels && outputs == channels && per_group == 1;
         let [input_block, output_block] =
             self.blocks_of([channels, outputs, groups, per_group], at_hand)?;
@@ -67,6 +70,34 @@ impl Alter<'_> {
         let kernel_layout = format!("{}{inner}i{output_block}o", images.plain_kernel());
         let blocks = [input_block, output_block];
         self.convolution(images.convolution(), &[x, weight], attrs, blocks, kernel_layout)
+    }
+
+    /// A convolution with several filters for each channel, as one with a filter for each: of data that has each channel as often, so that
+    /// a vector of results is of a vector of data.
+    fn of_filters(
+        &mut self,
+        images: Images,
+        x: Expr,
+        weight: Expr,
+        attrs: Attrs,
+        [channels, outputs]: [i64; 2],
+    ) -> Option<Blocked> {
+        let block = self.panels.block_of(outputs)?;
+        let x = self.rw.body().resolve(x);
+        let (_, mut dims) = self.rw.tensor(x)?;
+        dims.insert(2, self.rw.cx().dim(1));
+        let apart = self.rw.reshape(x, &dims);
+        dims[1..3]
+            .copy_from_slice(&[channels, outputs / channels].map(|dim| self.rw.cx().dim(dim)));
+        let shape = self.rw.shape(&dims);
+        let filled = self.rw.call_op("broadcast_to", &[apart, shape], Attrs::NONE);
+        dims.remove(2);
+        dims[1] = self.rw.cx().dim(outputs);
+        let repeated = self.rw.reshape(filled, &dims);
+        let data = self.transform(repeated, images.plain(), &images.blocked(block));
+        let kernel_layout = format!("{}1i{block}o", images.plain_kernel());
+        let attrs = self.rw.cx().with_attr(attrs, "groups", outputs.into());
+        self.of_blocks(images.convolution(), &[data, weight], attrs, [block; 2], kernel_layout)
     }
 
     /// The blocks of data and result of a convolution of so many channels to others, in groups, of so many in each.
@@ -154,8 +185,31 @@ impl Alter<'_> {
         self.convolution("nn.conv2d_winograd", &[x, weight], attrs, blocks, kernel_layout)
     }
 
-    /// A convolution of data in blocks, whose result is in blocks, with a kernel in a layout; of its arguments these are the first.
+    /// A convolution of data that is put into blocks, whose result is in blocks, with a kernel in a layout; of its arguments these are the
+    /// first.
     fn convolution(
+        &mut self,
+        op: &str,
+        args: &[Expr],
+        attrs: Attrs,
+        blocks: [i64; 2],
+        kernel_layout: String,
+    ) -> Option<Blocked> {
+        let images = Images::of_rank(self.shape(args[0])?.len())?;
+        let data = match self.blocked_of(args[0]) {
+            Some(blocked) if blocked.block == blocks[0] => blocked.value,
+            _ => {
+                let groups = self.body.terms().attrs(attrs).int("groups").unwrap_or(1);
+                let per_group = self.body.terms().dim_value(self.shape(args[1])?[1])?;
+                self.put_into_blocks(args[0], images, blocks[0], Some(groups * per_group))
+            }
+        };
+        let args = [&[data], &args[1..]].concat();
+        self.of_blocks(op, &args, attrs, blocks, kernel_layout)
+    }
+
+    /// The same of data in blocks.
+    fn of_blocks(
         &mut self,
         op: &str,
         args: &[Expr],
@@ -163,18 +217,11 @@ impl Alter<'_> {
         [input_block, block]: [i64; 2],
         kernel_layout: String,
     ) -> Option<Blocked> {
-        let images = Images::of_rank(self.shape(args[0])?.len())?;
-        let data = match self.blocked_of(args[0]) {
-            Some(blocked) if blocked.block == input_block => blocked.value,
-            _ => {
-                let groups = self.body.terms().attrs(attrs).int("groups").unwrap_or(1);
-                let per_group = self.body.terms().dim_value(self.shape(args[1])?[1])?;
-                self.put_into_blocks(args[0], images, input_block, Some(groups * per_group))
-            }
-        };
+        let (_, dims) = self.rw.tensor(args[0])?;
+        let images = Images::of_rank(dims.len() - 1)?;
         let weight = self.transform_of(args[1], images.plain_kernel(), &kernel_layout);
         let others = args[2..].iter().map(|&arg| self.rw.body().resolve(arg));
-        let args: Vec<Expr> = [data, weight].into_iter().chain(others).collect();
+        let args: Vec<Expr> = [args[0], weight].into_iter().chain(others).collect();
         let cx = self.rw.cx();
         let mut attrs = cx.with_attr(attrs, "data_layout", images.blocked(input_block).into());
         attrs = cx.with_attr(attrs, "kernel_layout", kernel_layout.into());
