@@ -341,6 +341,14 @@ def conv():
                     [In("f32", 1, 2, 6, 6, size), In("f32", 2, 1, 3, 3, 1, size)],
                     lambda x, w, size=size, attrs=attrs: to_blocks(conv2d(from_blocks(x, 1), kernel(w), **attrs), 1, size),
                     data_layout=f"NCHW{size}c", kernel_layout=f"OIHW1i{size}o", **attrs)
+    # One block of all channels, and a kernel whose last one holds more.
+    for inputs, outputs, size in [(6, 21, 16), (16, 35, 16), (9, 13, 8), (8, 10, 4)]:
+        attrs = dict(strides=[1, 2], padding=[1, 1, 1, 1])
+        family.case(f"conv2d_filled_{outputs}", "nn.conv2d",
+                    [In("f32", 1, 1, 6, 9, inputs), In("f32", -(-outputs // size), 1, 3, 3, inputs, size)],
+                    lambda x, w, n=outputs, attrs=attrs: to_blocks(conv2d(from_blocks(x, 1), kernel(w)[:n], **attrs), 1, n),
+                    data_layout=f"NCHW{inputs}c", kernel_layout=f"OIHW{inputs}i{size}o", out_layout=f"NCHW{outputs}c",
+                    channels=outputs, **attrs)
     family.write()
 
 
@@ -1053,6 +1061,9 @@ def conv3d():
         family.case(f"conv3d_{name}", "nn.conv3d", [In("f32", 1, 2, 4, 5, 6, 8), In("f32", 2, 2, 3, 3, 3, 8, 8)],
                     lambda x, w, attrs=attrs: in_blocks(x, w, **attrs),
                     data_layout="NCDHW8c", kernel_layout="OIDHW8i8o", **attrs)
+    family.case("conv3d_filled", "nn.conv3d", [In("f32", 1, 1, 3, 4, 5, 8), In("f32", 2, 1, 3, 3, 3, 8, 8)],
+                lambda x, w: to_blocks(conv(from_blocks(x, 1), from_blocks(from_blocks(w, 0), 1)[:11], padding=[1] * 6), 1, 11),
+                data_layout="NCDHW8c", kernel_layout="OIDHW8i8o", out_layout="NCDHW11c", channels=11, padding=[1] * 6)
 
     def col2im(x, image, block_shape, strides=None, padding=None, dilation=None):
         """Block by block, in f64."""

@@ -14,7 +14,9 @@
 //! graph enters and leaves such regions. Each carried call has a transform back behind it, which what is
 //! not carried reads; the transforms that nothing reads go with `relax.DeadCodeElimination`.
 //!
-//! Convolutions over three axes are in the layout `NCDHW16c` likewise. Channels must be known; all other extents may be symbols. Weights must be constants, or computed of constants, as those of
+//! Convolutions over three axes are in the layout `NCDHW16c` likewise. Where the channels that a kernel of several taps makes fill no
+//! vectors, as 60 do, all of them are one block, and the kernel is filled up. Channels must be known; all other extents may be symbols.
+//! Weights must be constants, or computed of constants, as those of
 //! Winograd's algorithm are: `relax.FoldConstant` behind it computes them once, in the layout that is wanted, so that none of them is
 //! in memory twice. Products with constant right matrices are
 //! packed likewise, as `NK16n`, unless they are large, or fill no panel, and something else reads them as they lie: packed ones would be a
@@ -196,11 +198,6 @@ impl Alter<'_> {
             Some(shape) => self.rw.reshape(plain, &shape),
             None => plain,
         }
-    }
-
-    fn transform_of(&mut self, x: Expr, from: &str, to: &str) -> Expr {
-        let x = self.rw.body().resolve(x);
-        self.transform(x, from, to)
     }
 
     fn transform(&mut self, x: Expr, from: &str, to: &str) -> Expr {

@@ -44,8 +44,9 @@ impl Alter<'_> {
             return self.of_filters(images, x, weight, attrs, [channels, outputs]);
         }
         let is_depthwise = groups == channels && outputs == channels && per_group == 1;
-        let [input_block, output_block] =
-            self.blocks_of([channels, outputs, groups, per_group], at_hand)?;
+        let is_of_pixels = self.is_of_pixels(weight, attrs);
+        let sizes = [channels, outputs, groups, per_group];
+        let [input_block, output_block] = self.blocks_of(sizes, at_hand, is_of_pixels)?;
         let inner = input_block.min(per_group);
         let block = inner.min(output_block);
         let (dtype, _) = self.rw.tensor(x)?;
@@ -64,11 +65,12 @@ impl Alter<'_> {
                 kernel_layout,
             );
         }
-        if !is_depthwise && self.is_of_pixels(weight, attrs) && self.is_fuller(&input, block) {
+        if !is_depthwise && is_of_pixels && self.is_fuller(&input, block) {
             return None;
         }
-        let kernel_layout = format!("{}{inner}i{output_block}o", images.plain_kernel());
         let blocks = [input_block, output_block];
+        let panel = if groups == 1 { output_block.min(self.panels.lanes) } else { output_block };
+        let kernel_layout = format!("{}{inner}i{panel}o", images.plain_kernel());
         self.convolution(images.convolution(), &[x, weight], attrs, blocks, kernel_layout)
     }
 
@@ -105,6 +107,7 @@ impl Alter<'_> {
         &self,
         [channels, outputs, groups, per_group]: [i64; 4],
         at_hand: Option<i64>,
+        is_of_pixels: bool,
     ) -> Option<[i64; 2]> {
         // Several groups in a block: vectors are as short as groups are, but data stays in the blocks that it is in.
         let is_of_groups = |&block: &i64| {
@@ -115,11 +118,17 @@ impl Alter<'_> {
         {
             return Some([block; 2]);
         }
+        // Where vectors are of pixels otherwise, which is as good for one tap, one block may be of all channels.
+        let lanes = self.panels.lanes;
+        let is_one = groups == 1 && !is_of_pixels;
         let input_block = at_hand
             .filter(|block| per_group % block == 0)
             .or_else(|| self.panels.block_of(per_group))
-            .or_else(|| (groups == 1 && channels < self.panels.lanes).then_some(channels))?;
-        Some([input_block, self.panels.block_of(outputs / groups)?])
+            .or_else(|| (is_one || groups == 1 && channels < lanes).then_some(channels))?;
+        let is_wide = |&block: &i64| !is_one || 2 * block >= lanes || outputs <= lanes;
+        let output_block = self.panels.block_of(outputs / groups).filter(is_wide);
+        let all = (is_one && outputs > lanes).then_some(outputs);
+        Some([input_block, output_block.or(all)?])
     }
 
     /// Blocks a convolution of bytes, whose kernels lie by quads of input channels.
@@ -208,7 +217,7 @@ impl Alter<'_> {
         self.of_blocks(op, &args, attrs, blocks, kernel_layout)
     }
 
-    /// The same of data in blocks.
+    /// The same of data in blocks. Where the result has one of all channels, which fill no whole vectors, the kernel is filled up.
     fn of_blocks(
         &mut self,
         op: &str,
@@ -219,11 +228,20 @@ impl Alter<'_> {
     ) -> Option<Blocked> {
         let (_, dims) = self.rw.tensor(args[0])?;
         let images = Images::of_rank(dims.len() - 1)?;
-        let weight = self.transform_of(args[1], images.plain_kernel(), &kernel_layout);
+        let mut weight = self.rw.body().resolve(args[1]);
+        let mut attrs = attrs;
+        let groups = self.body.terms().attrs(attrs).int("groups").unwrap_or(1);
+        if groups == 1 && block > self.panels.lanes {
+            let mut widths = vec![0; 2 * images.plain_kernel().len()];
+            widths[1] = rounded_up(block, self.panels.lanes) - block;
+            weight = self.rw.apply_with("nn.pad", &[weight], &[("pad_width", widths.into())]);
+            attrs = self.rw.cx().with_attr(attrs, "channels", block.into());
+        }
+        let weight = self.transform(weight, images.plain_kernel(), &kernel_layout);
         let others = args[2..].iter().map(|&arg| self.rw.body().resolve(arg));
         let args: Vec<Expr> = [args[0], weight].into_iter().chain(others).collect();
         let cx = self.rw.cx();
-        let mut attrs = cx.with_attr(attrs, "data_layout", images.blocked(input_block).into());
+        attrs = cx.with_attr(attrs, "data_layout", images.blocked(input_block).into());
         attrs = cx.with_attr(attrs, "kernel_layout", kernel_layout.into());
         if block != input_block {
             attrs = cx.with_attr(attrs, "out_layout", images.blocked(block).into());

@@ -81,6 +81,7 @@ impl ByteConv2d {
             padding: self.padding,
             dilation: self.dilation,
             groups: self.groups,
+            channels: None,
             data_layout: self.data_layout.clone(),
             kernel_layout: self.kernel_layout.clone(),
             out_layout: self.out_layout.clone(),

@@ -37,6 +37,8 @@ pub struct Conv2d {
     /// groups of channels that do not mix
     #[attr(default = 1)]
     pub(super) groups: i64,
+    /// output channels, where the blocks of the kernel hold more
+    pub(super) channels: Option<i64>,
     /// NCHW, NHWC, NCHW16c, …
     #[attr(default = "NCHW")]
     pub(super) data_layout: Layout,
@@ -75,6 +77,7 @@ impl Conv2d {
             padding: &self.padding,
             dilation: &self.dilation,
             groups: self.groups,
+            channels: self.channels,
             data_layout: &self.data_layout,
             kernel_layout: &self.kernel_layout,
             out_layout: &self.out_layout,
@@ -116,7 +119,8 @@ impl Conv2d {
         let Self { strides, padding, dilation, .. } = *self;
         let groups = self.groups as usize;
         let &[batch, channels, height, width] = data.shape() else { return rank_error() };
-        let &[outputs, inputs, kernel_h, kernel_w] = kernel.shape() else { return rank_error() };
+        let &[held, inputs, kernel_h, kernel_w] = kernel.shape() else { return rank_error() };
+        let outputs = self.channels.map_or(held, |channels| channels as usize);
         let axis = |index: usize, extent: usize, taps: usize| {
             let (stride, dilation) = (strides[index] as usize, dilation[index] as usize);
             let padded = extent + (padding[index] + padding[index + 2]) as usize;

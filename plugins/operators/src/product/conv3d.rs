@@ -31,6 +31,8 @@ pub struct Conv3d {
     /// groups of channels that do not mix
     #[attr(default = 1)]
     groups: i64,
+    /// output channels, where the blocks of the kernel hold more
+    channels: Option<i64>,
     /// NCDHW, NCDHW16c, …
     #[attr(default = "NCDHW")]
     data_layout: Layout,
@@ -72,6 +74,7 @@ impl Conv3d {
             padding: &self.padding,
             dilation: &self.dilation,
             groups: self.groups,
+            channels: self.channels,
             data_layout: &self.data_layout,
             kernel_layout: &self.kernel_layout,
             out_layout: &self.out_layout,
@@ -80,11 +83,12 @@ impl Conv3d {
 
     /// The result in the plain layouts.
     fn convolve(&self, data: &Tensor, kernel: &Tensor) -> Result<Tensor> {
-        let (&[batch, channels, d, h, w], &[outputs, inputs, kd, kh, kw]) =
+        let (&[batch, channels, d, h, w], &[held, inputs, kd, kh, kw]) =
             (data.shape(), kernel.shape())
         else {
             return Err(OpError::Unsupported("tensors of five dimensions are expected".into()));
         };
+        let outputs = self.channels.map_or(held, |channels| channels as usize);
         let places = |axis: usize, extent: usize, taps: usize| {
             let around = (self.padding[axis] + self.padding[axis + 3]) as usize;
             let reach = (taps - 1) * self.dilation[axis] as usize + 1;

@@ -21,6 +21,8 @@ pub(super) struct Convolution<'a> {
     pub(super) dilation: &'a [i64],
     /// Groups of channels that do not mix.
     pub(super) groups: i64,
+    /// Output channels, where the blocks of a kernel hold more.
+    pub(super) channels: Option<i64>,
     pub(super) data_layout: &'a Layout,
     pub(super) kernel_layout: &'a Layout,
     /// That of the data when empty.
@@ -53,7 +55,7 @@ impl Convolution<'_> {
         let (Some(data), Some(kernel)) = (data, kernel) else {
             return Ok(cx.tensor_type(dtype, None));
         };
-        let (channels, outputs) = (data[1], kernel[0]);
+        let (channels, outputs) = (data[1], self.outputs(cx, kernel[0])?);
         let needed = cx.dim_mul(kernel[1], cx.dim(groups));
         if cx.is_different(channels, needed) {
             let what = format!("the channels of data and kernel, with groups = {groups},");
@@ -68,6 +70,18 @@ impl Convolution<'_> {
             extents[2 + axis] = window.out_dim(cx, data[2 + axis], kernel[2 + axis], false)?;
         }
         images(cx, dtype, &out_layout, data_axes, extents)
+    }
+
+    /// The output channels, of a kernel that holds so many.
+    fn outputs(&self, cx: &InferCx<'_>, held: Dim) -> Result<Dim> {
+        let Some(channels) = self.channels else { return Ok(held) };
+        let block = self.kernel_layout.block(b'O').unwrap_or(1);
+        let is_right = |held| held - block < channels && channels <= held;
+        if self.groups != 1 || channels < 1 || !cx.value(held).is_none_or(is_right) {
+            let why = "one group has as many output channels as the kernel, but for some of its last block";
+            return cx.bad_attr("channels", channels, why);
+        }
+        Ok(cx.dim(channels))
     }
 
     /// The layout of the result.

@@ -27,7 +27,8 @@ pub(in crate::product) fn plain(
     let cx = program.cx();
     let of_weight = |axis| dim_extent(program, op.kernel_layout, weight.shape(), axis);
     let of_data = |axis| dim_extent(program, op.data_layout, program.input(0).shape(), axis);
-    let outputs = cx.dim_floor_div(of_weight(b'O'), cx.dim(op.groups));
+    let outputs = op.channels.map_or(of_weight(b'O'), |channels| cx.dim(channels));
+    let outputs = cx.dim_floor_div(outputs, cx.dim(op.groups));
     let depth = cx.dim_floor_div(of_data(b'C'), cx.dim(op.groups));
     let data = match op.padding.iter().all(|&width| width == 0) {
         true => program.input(0),
