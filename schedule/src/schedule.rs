@@ -1,6 +1,6 @@
 //! A program while it is scheduled.
 
-use rustc_hash::FxHashMap as HashMap;
+use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -237,6 +237,17 @@ impl Schedule {
 
     /// The ranges of all loops and iterators of the program.
     pub(crate) fn space(&self) -> Space {
+        self.ranges_of(|_| true)
+    }
+
+    /// The ranges of all loops, and of the iterators of the blocks around a statement.
+    pub(crate) fn space_around(&self, id: Id) -> Space {
+        let above = |id: &Id| self.tree.parent(*id);
+        let around: HashSet<Id> = std::iter::successors(above(&id), above).collect();
+        self.ranges_of(|block| around.contains(&block))
+    }
+
+    fn ranges_of(&self, has_iterators: impl Fn(Id) -> bool) -> Space {
         let mut space = Space::default();
         let body = self.body();
         let mut set = |var, [min, extent]: [Expr; 2]| {
@@ -246,7 +257,7 @@ impl Schedule {
         for id in self.tree.all() {
             match self.tree.get(id) {
                 Node::For(each) => set(each.var, [each.min, each.extent]),
-                Node::Block(block) => {
+                Node::Block(block) if has_iterators(id) => {
                     block.iters.iter().for_each(|iter| set(iter.var, [iter.min, iter.extent]));
                 }
                 _ => {}

@@ -7,6 +7,7 @@ use tenon_plugin_api::ir::{
 };
 use tenon_plugin_api::pass::{PassError, PrimFunc};
 
+use crate::index::Sum;
 use crate::refusal::Refusal;
 use crate::schedule::Schedule;
 use crate::tree::{BlockNode, Id, Iter, Node};
@@ -109,7 +110,7 @@ impl Schedule {
 
     fn write_block(&mut self, id: Id, block: &BlockNode, made: &HashMap<Id, Expr>) -> Expr {
         let (reads, writes) = self.regions(id);
-        let has_domains = self.has_own_domains(block);
+        let has_domains = self.has_own_domains(id, block);
         let iter = |iter: &Iter| BlockIter {
             var: iter.var,
             binding: iter.binding,
@@ -129,14 +130,16 @@ impl Schedule {
         })
     }
 
-    /// Whether the domain of an iterator is not just what its binding goes through.
-    fn has_own_domains(&mut self, block: &BlockNode) -> bool {
-        let mut space = self.space();
-        block.iters.iter().any(|iter| {
-            let body = self.body();
-            let [binding, min, extent] =
-                [iter.binding, iter.min, iter.extent].map(|expr| space.read(body, expr));
-            let range = space.extremes(&binding, &|_| false);
+    /// Whether the domain of an iterator is not just what its binding goes through, as far as that is known of what is around the block: who
+    /// reads the program knows of no quotient that stands in a domain which is left out.
+    fn has_own_domains(&mut self, id: Id, block: &BlockNode) -> bool {
+        let (mut space, body) = (self.space_around(id), self.body());
+        let bindings: Vec<Sum> =
+            block.iters.iter().map(|iter| space.read(body, iter.binding)).collect();
+        let ranges: Vec<Option<[Sum; 2]>> =
+            bindings.iter().map(|binding| space.extremes(binding, &|_| false)).collect();
+        block.iters.iter().zip(ranges).any(|(iter, range)| {
+            let [min, extent] = [iter.min, iter.extent].map(|expr| space.read(body, expr));
             range.is_none_or(|[low, high]| low != min || high.sub(&low).add_int(1) != extent)
         })
     }
