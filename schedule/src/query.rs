@@ -240,7 +240,12 @@ impl Schedule {
             let iters = self.tree.as_block(id).map_or(&[][..], |block| &block.iters);
             let extents = iters.iter().map(|iter| space.read(self.body(), iter.extent).value());
             let steps = extents.map(|it| it.map(|it| it as f64)).product::<Option<f64>>()?;
-            let work = self.work(Block(id));
+            let mut work = self.work(Block(id));
+            if let Some(term) = self.term_unless_zero(Block(id)) {
+                // What is added, and its sum: what is asked is asked once for many steps.
+                work = Work { operations: 1, ..Work::default() };
+                self.count(term, &mut work);
+            }
             total.operations += steps * work.operations as f64;
             total.functions += steps * work.functions as f64;
         }

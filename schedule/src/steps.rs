@@ -263,6 +263,11 @@ impl Schedule {
         self.step("rolling_buffer", vec![of(block), text(buffer)]).map(drop)
     }
 
+    /// Leaves out the steps of a sum whose term is zero by a choice.
+    pub fn skip_zeros(&mut self, block: Block) -> Result<()> {
+        self.step("skip_zeros", vec![of(block)]).map(drop)
+    }
+
     /// The initial statement of a reduction as a block before a loop around it.
     pub fn decompose_reduction(&mut self, block: Block, before: Loop) -> Result<Block> {
         self.one_block("decompose_reduction", vec![of(block), of(before)])

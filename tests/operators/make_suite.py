@@ -341,6 +341,15 @@ def conv():
                     [In("f32", 1, 2, 6, 6, size), In("f32", 2, 1, 3, 3, 1, size)],
                     lambda x, w, size=size, attrs=attrs: to_blocks(conv2d(from_blocks(x, 1), kernel(w), **attrs), 1, size),
                     data_layout=f"NCHW{size}c", kernel_layout=f"OIHW1i{size}o", **attrs)
+    # Lines of zeros around the data are left out.
+    for name, shape, attrs in [("lines", (2, 2, 3, 3, 8, 8), dict(padding=[1, 1, 1, 1])),
+                               ("lines_apart", (2, 2, 5, 3, 8, 8), dict(padding=[4, 1, 3, 1], dilation=[2, 1], strides=[2, 1]))]:
+        family.case(f"conv2d_{name}", "nn.conv2d", [In("f32", 1, 2, 7, 6, 8), In("f32", *shape)],
+                    lambda x, w, attrs=attrs: to_blocks(conv2d(from_blocks(x, 1), kernel(w), **attrs), 1, 8),
+                    data_layout="NCHW8c", kernel_layout="OIHW8i8o", skip_lines=True, **attrs)
+    family.case("conv2d_depthwise_lines", "nn.conv2d", [In("f32", 1, 2, 7, 7, 8), In("f32", 2, 1, 5, 5, 1, 8)],
+                lambda x, w: to_blocks(conv2d(from_blocks(x, 1), kernel(w), groups=16, padding=[2, 2, 2, 2]), 1, 8),
+                data_layout="NCHW8c", kernel_layout="OIHW1i8o", skip_lines=True, groups=16, padding=[2, 2, 2, 2])
     # One block of all channels, and a kernel whose last one holds more.
     for inputs, outputs, size in [(6, 21, 16), (16, 35, 16), (9, 13, 8), (8, 10, 4)]:
         attrs = dict(strides=[1, 2], padding=[1, 1, 1, 1])
@@ -1061,6 +1070,12 @@ def conv3d():
         family.case(f"conv3d_{name}", "nn.conv3d", [In("f32", 1, 2, 4, 5, 6, 8), In("f32", 2, 2, 3, 3, 3, 8, 8)],
                     lambda x, w, attrs=attrs: in_blocks(x, w, **attrs),
                     data_layout="NCDHW8c", kernel_layout="OIDHW8i8o", **attrs)
+    family.case("conv3d_planes", "nn.conv3d", [In("f32", 1, 2, 3, 4, 5, 8), In("f32", 2, 2, 3, 3, 3, 8, 8)],
+                lambda x, w: in_blocks(x, w, padding=[1] * 6), data_layout="NCDHW8c", kernel_layout="OIDHW8i8o",
+                skip_lines=True, padding=[1] * 6)
+    family.case("conv3d_images", "nn.conv3d", [In("f32", 1, 2, 6, 4, 5, 8), In("f32", 2, 2, 3, 1, 1, 8, 8)],
+                lambda x, w: in_blocks(x, w, padding=[2, 0, 0, 1, 0, 0], strides=[2, 1, 1]), data_layout="NCDHW8c",
+                kernel_layout="OIDHW8i8o", skip_lines=True, padding=[2, 0, 0, 1, 0, 0], strides=[2, 1, 1])
     family.case("conv3d_filled", "nn.conv3d", [In("f32", 1, 1, 3, 4, 5, 8), In("f32", 2, 1, 3, 3, 3, 8, 8)],
                 lambda x, w: to_blocks(conv(from_blocks(x, 1), from_blocks(from_blocks(w, 0), 1)[:11], padding=[1] * 6), 1, 11),
                 data_layout="NCDHW8c", kernel_layout="OIDHW8i8o", out_layout="NCDHW11c", channels=11, padding=[1] * 6)

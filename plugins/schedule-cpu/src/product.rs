@@ -24,7 +24,7 @@ use tenon_schedule::{Block, Machine, Refusal, Result, Schedule, Tail, Task};
 use self::chunks::Cut;
 use self::operands::{Form, Operands};
 use self::tile::{Shape, Tile, Wanted};
-use crate::{finish, inlining};
+use crate::{attempt, finish, inlining};
 
 pub(crate) use self::nest::on_threads;
 pub(crate) use self::operands::groups_apart;
@@ -66,12 +66,14 @@ fn product(task: &mut Task) -> Result<()> {
     }
     inlining::inline_all(schedule);
     let (sum, out) = sum_and_result(schedule)?;
+    attempt(schedule, |schedule| schedule.skip_zeros(sum));
     let mut before = schedule.producers(sum)?;
     let lanes = lanes_of(schedule, sum, machine.lanes());
     let wide = Some(lanes).filter(|&lanes| lanes >= WIDE);
     operands::groups_apart(schedule, sum, out, wide)?;
     let line = joined::join(schedule, [sum, out], lanes, &machine)?;
     known_rows_inside(schedule, [sum, out], lanes)?;
+    windows_inside(schedule, [sum, out], lanes)?;
     let operands = Operands::of(schedule, sum, out, lanes)?;
     if operands.form == Form::Dots {
         before.extend(dots::whole_vectors(schedule, sum, lanes)?);
@@ -132,6 +134,24 @@ fn known_rows_inside(schedule: &mut Schedule, blocks: [Block; 2], lanes: i64) ->
         let mut loops = schedule.loops(block)?[known..=last].to_vec();
         loops.rotate_left(1);
         schedule.reorder(&loops)?;
+    }
+    Ok(())
+}
+
+/// Lets a loop over lines whose neighbours see the same data, as the images of a window that reaches over several do, stand inside of one
+/// whose neighbours do not: what they share then stays near.
+fn windows_inside(schedule: &mut Schedule, blocks: [Block; 2], lanes: i64) -> Result<()> {
+    let [sum, out] = blocks;
+    let operands = Operands::of(schedule, sum, out, lanes)?;
+    let &[.., outer, inner, _] = operands.rows.as_slice() else { return Ok(()) };
+    let [is_shared, is_inner_shared] =
+        [outer, inner].map(|at| operands.sees_the_same(schedule, at));
+    if outer + 1 != inner || !is_shared? || is_inner_shared? {
+        return Ok(());
+    }
+    for block in blocks {
+        let loops = schedule.loops(block)?;
+        schedule.reorder(&[loops[inner], loops[outer]])?;
     }
     Ok(())
 }

@@ -28,6 +28,7 @@ mod rolling_buffer;
 mod sample;
 mod sample_tile;
 mod set_scope;
+mod skip_zeros;
 mod split;
 mod state;
 mod storage_align;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 47] = [
+static PRIMITIVES: [&Primitive; 48] = [
     &find::BLOCK,
     &find::BLOCKS,
     &find::ANCHOR,
@@ -41,6 +41,7 @@ static PRIMITIVES: [&Primitive; 47] = [
     &decompose::DECOMPOSE_REDUCTION,
     &decompose_padding::DECOMPOSE_PADDING,
     &rfactor::RFACTOR,
+    &skip_zeros::SKIP_ZEROS,
     &blockize::BLOCKIZE,
     &layout::TRANSFORM_LAYOUT,
     &block_layout::TRANSFORM_BLOCK_LAYOUT,

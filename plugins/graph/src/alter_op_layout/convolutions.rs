@@ -11,6 +11,9 @@ const QUAD: i64 = 4;
 /// Those of bf16.
 const PAIR: i64 = 2;
 
+/// The largest share of a convolution's steps that meet data where those that meet lines of zeros are left out: tiles have to be of one line.
+const MOST_INSIDE: f64 = 0.92;
+
 impl Alter<'_> {
     /// Blocks a convolution whose channels divide into blocks; `None` leaves it as it is.
     pub(super) fn plain(
@@ -230,6 +233,9 @@ impl Alter<'_> {
         let images = Images::of_rank(dims.len() - 1)?;
         let mut weight = self.rw.body().resolve(args[1]);
         let mut attrs = attrs;
+        if self.adds_zeros(&dims[2..dims.len() - 1], args[1], attrs) && self.is_finite(args[1]) {
+            attrs = self.rw.cx().with_attr(attrs, "skip_lines", true.into());
+        }
         let groups = self.body.terms().attrs(attrs).int("groups").unwrap_or(1);
         if groups == 1 && block > self.panels.lanes {
             let mut widths = vec![0; 2 * images.plain_kernel().len()];
@@ -247,5 +253,38 @@ impl Alter<'_> {
             attrs = cx.with_attr(attrs, "out_layout", images.blocked(block).into());
         }
         Some(Blocked { value: self.rw.call_op(op, &args, attrs), block, images })
+    }
+
+    /// Whether a convolution of images of these extents adds so many lines of zeros that it is worth asking where they are.
+    fn adds_zeros(&self, extents: &[Dim], weight: Expr, attrs: Attrs) -> bool {
+        let read = self.body.terms().attrs(attrs);
+        let ints = |key: &str, plain: i64| read.ints(key).unwrap_or(vec![plain; 2 * extents.len()]);
+        let (widths, strides) = (ints("padding", 0), ints("strides", 1));
+        let (dilation, last) = (ints("dilation", 1), extents.len() - 1);
+        let Some(kernel) = self.shape(weight) else { return false };
+        let known = |dim| self.body.terms().dim_value(dim);
+        let share = |axis: usize| {
+            let (extent, taps) = (known(extents[axis])?, known(kernel[2 + axis])?);
+            let (before, stride, apart) = (widths[axis], strides[axis], dilation[axis]);
+            let padded = extent + before + widths[axis + extents.len()];
+            let steps = (padded - (taps - 1) * apart - 1) / stride + 1;
+            let places = (0..steps)
+                .flat_map(|step| (0..taps).map(move |tap| step * stride + tap * apart - before));
+            let inside = places.filter(|place| (0..extent).contains(place)).count();
+            Some(inside as f64 / (steps * taps).max(1) as f64)
+        };
+        let inside = (0..last).map(share).product::<Option<f64>>();
+        inside.is_some_and(|inside| inside <= MOST_INSIDE)
+    }
+
+    /// Whether an expression is a constant of finite elements of f32.
+    fn is_finite(&mut self, expr: Expr) -> bool {
+        let constant = self.rw.definition(expr);
+        let View::Constant(constant) = self.rw.view(constant) else { return false };
+        let is_f32 =
+            self.rw.terms().tensor(constant.ty).is_some_and(|(dtype, _)| dtype == DType::F32);
+        let number = |bytes: &[u8]| bytes.try_into().map(f32::from_le_bytes);
+        is_f32
+            && constant.bytes.chunks_exact(4).all(|bytes| number(bytes).is_ok_and(f32::is_finite))
     }
 }

@@ -82,6 +82,7 @@ impl ByteConv2d {
             dilation: self.dilation,
             groups: self.groups,
             channels: None,
+            skip_lines: false,
             data_layout: self.data_layout.clone(),
             kernel_layout: self.kernel_layout.clone(),
             out_layout: self.out_layout.clone(),

@@ -39,6 +39,9 @@ pub struct Conv2d {
     pub(super) groups: i64,
     /// output channels, where the blocks of the kernel hold more
     pub(super) channels: Option<i64>,
+    /// lines of zeros around the data, along all axes but the last, are left out, not multiplied
+    #[attr(default = false)]
+    pub(super) skip_lines: bool,
     /// NCHW, NHWC, NCHW16c, …
     #[attr(default = "NCHW")]
     pub(super) data_layout: Layout,
@@ -78,6 +81,7 @@ impl Conv2d {
             dilation: &self.dilation,
             groups: self.groups,
             channels: self.channels,
+            skips_lines: self.skip_lines,
             data_layout: &self.data_layout,
             kernel_layout: &self.kernel_layout,
             out_layout: &self.out_layout,
@@ -146,7 +150,7 @@ impl Conv2d {
                 for (tap, &(tap_h, tap_w)) in taps.iter().enumerate() {
                     let weight =
                         |p: usize| w[((output + p) * inputs + input) * taps.len() + tap].widen();
-                    let tap = Tap { rows, columns, tap_h, tap_w };
+                    let tap = Tap { rows, columns, tap_h, tap_w, skips_lines: self.skip_lines };
                     match planes {
                         PLANES => {
                             tap.add(source, &mut sums, std::array::from_fn::<_, PLANES, _>(weight))

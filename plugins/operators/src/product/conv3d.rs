@@ -33,6 +33,9 @@ pub struct Conv3d {
     groups: i64,
     /// output channels, where the blocks of the kernel hold more
     channels: Option<i64>,
+    /// lines of zeros around the data, along all axes but the last, are left out, not multiplied
+    #[attr(default = false)]
+    skip_lines: bool,
     /// NCDHW, NCDHW16c, …
     #[attr(default = "NCDHW")]
     data_layout: Layout,
@@ -75,6 +78,7 @@ impl Conv3d {
             dilation: &self.dilation,
             groups: self.groups,
             channels: self.channels,
+            skips_lines: self.skip_lines,
             data_layout: &self.data_layout,
             kernel_layout: &self.kernel_layout,
             out_layout: &self.out_layout,
@@ -116,6 +120,9 @@ impl Conv3d {
                         let (tz, ty, tx) = (rest / (kh * kw), rest / kw % kh, rest % kw);
                         let place =
                             (index(0, z, tz, d), index(1, y, ty, h), index(2, column, tx, w));
+                        if self.skip_lines && (place.0.is_none() || place.1.is_none()) {
+                            continue;
+                        }
                         let value = match place {
                             (Some(z), Some(y), Some(column)) => {
                                 let from = ((image * channels + first + input) * d + z) * h + y;

@@ -23,6 +23,8 @@ pub(super) struct Convolution<'a> {
     pub(super) groups: i64,
     /// Output channels, where the blocks of a kernel hold more.
     pub(super) channels: Option<i64>,
+    /// Whether lines of zeros around the data are left out.
+    pub(super) skips_lines: bool,
     pub(super) data_layout: &'a Layout,
     pub(super) kernel_layout: &'a Layout,
     /// That of the data when empty.

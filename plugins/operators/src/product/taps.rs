@@ -1,5 +1,5 @@
 //! The taps of a convolution's kernel, which are added, one after the other, to planes of the result. What lies beyond the data is zeros,
-//! which are multiplied as well: of a weight that is infinite they are no numbers.
+//! which are multiplied as well: of a weight that is infinite they are no numbers. Lines of them are left out where that is asked for.
 
 use std::ops::Range;
 
@@ -38,6 +38,8 @@ pub(crate) struct Tap {
     pub(crate) columns: Axis,
     pub(crate) tap_h: usize,
     pub(crate) tap_w: usize,
+    /// Whether lines of zeros are left out.
+    pub(crate) skips_lines: bool,
 }
 
 impl Tap {
@@ -93,6 +95,9 @@ impl Tap {
         for (plane, weight) in sums.chunks_exact_mut(plane.max(1)).zip(weights) {
             let beyond = S::default().mul(weight);
             for (number, row) in plane.chunks_exact_mut(width.max(1)).enumerate() {
+                if self.skips_lines && !rows.contains(&number) {
+                    continue;
+                }
                 let (before, behind) = match rows.contains(&number) && !columns.is_empty() {
                     true => (columns.start, columns.end),
                     false => (width, width),

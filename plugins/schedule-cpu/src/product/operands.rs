@@ -36,6 +36,8 @@ pub(super) struct Operands {
     /// Bytes from one row to the next, of the operand that comes element by element; zero where there are no rows.
     pub(super) row_bytes: i64,
     pub(super) form: Form,
+    /// Whether steps of the sum are left out for lines of the last loop over rows but one.
+    pub(super) skips_zeros: bool,
     /// Whether a third operand scales what is loaded in vectors.
     pub(super) is_scaled: bool,
     /// Whether steps of the last loop of the sum see the same element of the operand that is loaded in vectors, of which each takes a
@@ -162,6 +164,7 @@ impl Operands {
                 rows,
                 row_bytes,
                 form,
+                skips_zeros: schedule.skips_zeros(sum),
                 is_scaled,
                 is_packed,
                 window,
@@ -192,6 +195,18 @@ impl Operands {
     }
 
     /// With rows that move one operand alone, and columns the other.
+    /// Whether neighbouring steps of a loop over rows see some of the same elements, in other steps of the sum.
+    pub(super) fn sees_the_same(&self, schedule: &mut Schedule, at: usize) -> Result<bool> {
+        let loops = schedule.loops(self.sum)?;
+        let (kept, depth) = loops.split_at(self.extents.len());
+        let moved = |each| Some(moves(schedule, each)?[1 - self.vector]?.abs());
+        let Some(step) = moved(kept[at]) else { return Ok(false) };
+        Ok(depth.iter().any(|&each| {
+            let (tap, taps) = (moved(each).unwrap_or(0), schedule.extent(each).unwrap_or(1));
+            tap > 0 && step % tap == 0 && step < tap * taps
+        }))
+    }
+
     fn dots(
         [sum, out]: [Block; 2],
         extents: Vec<i64>,
@@ -221,6 +236,7 @@ impl Operands {
             rows,
             row_bytes,
             form,
+            skips_zeros: false,
             is_scaled: false,
             is_packed: false,
             window,

@@ -310,8 +310,10 @@ fn rows(operands: &Operands, registers: i64, vectors: i64) -> Vec<(i64, Vec<Part
     let most = (registers / vectors).max(1);
     let mut ways: Vec<(i64, Vec<Part>)> =
         (1..=most.min(width)).map(|size| (1, evenly(width, size))).collect();
+    // Lines of a tile would each be asked whether to leave a step out.
     if let [.., outer, _] = operands.rows.as_slice()
         && !operands.is_unknown(*outer)
+        && !operands.skips_zeros
     {
         let height = operands.extent(*outer);
         let heights = (2..=height.min(MAX_ROWS)).filter(|rows| height % rows == 0);

@@ -5,6 +5,12 @@
 //! acc[n, oc, y, x] += padded[n, g * depth + ic, y * s + ky, x * s + kx] * weight[oc, ic, ky, kx]
 //! ```
 //!
+//! Where lines of zeros around the data are left out:
+//!
+//! ```text
+//! acc[n, oc, y, x] += select(y * s + ky - before is inside, padded[…] * weight[…], 0)
+//! ```
+//!
 //! So it is over two spatial axes, and likewise over three. It sums over the axes of the weight in their order. Data that no window reaches over is not padded. Where a kernel has one tap and
 //! images are rows of pixels, all pixels are one axis: rows are often shorter than vectors.
 
@@ -30,7 +36,13 @@ pub(in crate::product) fn plain(
     let outputs = op.channels.map_or(of_weight(b'O'), |channels| cx.dim(channels));
     let outputs = cx.dim_floor_div(outputs, cx.dim(op.groups));
     let depth = cx.dim_floor_div(of_data(b'C'), cx.dim(op.groups));
-    let data = match op.padding.iter().all(|&width| width == 0) {
+    let has_widths = |lines: bool| {
+        let (last, rank) = (op.axes.len() - 1, op.axes.len());
+        op.padding.iter().enumerate().any(|(at, &width)| width != 0 && (at % rank < last) == lines)
+    };
+    // Where all zeros are left out, the data is read in its place.
+    let in_place = op.skips_lines && !has_widths(false);
+    let data = match in_place || !(has_widths(true) || has_widths(false)) {
         true => program.input(0),
         false => padded(op, program, of_weight, &out_layout, beyond),
     };
@@ -52,16 +64,54 @@ pub(in crate::product) fn plain(
         let value = data.at(&place(op.data_layout, |axis| match axis {
             b'N' => own(b'N'),
             b'C' => input,
+            letter if in_place => nearest(op, program, letter, tap(letter)),
             letter => tap(letter),
         }));
         let weight = weight.at(&place(op.kernel_layout, |axis| match axis {
             b'O' => own(b'C'),
             axis => taps.coordinate(k, axis, zero),
         }));
-        value.cast(dtype) * weight.cast(dtype)
+        let term = value.cast(dtype) * weight.cast(dtype);
+        match is_inside(op, program, |letter| tap(letter).index()) {
+            Some(is_inside) => is_inside.select(term, program.literal(dtype, 0.0)),
+            None => term,
+        }
     });
     program.each(&shape, |i| out.set(&pixels.place(i), sum.at(i)));
     Some(())
+}
+
+/// The element of the data along an axis that is nearest to a place in the padded data.
+fn nearest<'p>(
+    op: &Convolution<'_>,
+    program: &'p Program,
+    letter: u8,
+    place: Coordinate<'p>,
+) -> Coordinate<'p> {
+    let axis = op.axes.iter().position(|&axis| axis == letter).expect("an axis of images");
+    let (before, behind) = (op.padding[axis], op.padding[axis + op.axes.len()]);
+    let own = dim_extent(program, op.data_layout, program.input(0).shape(), letter).index(program);
+    let at = place.index() - before;
+    let at = if before > 0 { at.max(0) } else { at };
+    Coordinate::whole(if behind > 0 { at.min(own - 1) } else { at })
+}
+
+/// Whether a place in the padded data is in no line of zeros: that is asked of all axes but the last, along which vectors or tiles lie.
+/// Nothing is asked where zeros have to be multiplied, or where there are none.
+fn is_inside<'p>(
+    op: &Convolution<'_>,
+    program: &'p Program,
+    place: impl Fn(u8) -> Scalar<'p>,
+) -> Option<Scalar<'p>> {
+    let (data, rank) = (program.input(0), op.axes.len());
+    let lines = op.axes.iter().enumerate().take(rank - 1).filter(|_| op.skips_lines);
+    let asked = lines.flat_map(|(axis, &letter)| {
+        let (before, behind) = (op.padding[axis], op.padding[axis + rank]);
+        let own = dim_extent(program, op.data_layout, data.shape(), letter).index(program);
+        let at = place(letter);
+        [(before > 0).then(|| at.ge(before)), (behind > 0).then(|| at.lt(own + before))]
+    });
+    asked.flatten().reduce(|all, one| all.and(one))
 }
 
 /// The pixels of an image, as axes of a program.
