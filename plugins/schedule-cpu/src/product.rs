@@ -37,8 +37,8 @@ mod nest;
 mod operands;
 pub(crate) mod tile;
 
-/// Rows of a tile from which on what fills none is computed in tiles of the square root of that, and only the rest of it row by row:
-/// each goes over all columns once more.
+/// Rows of a tile from which on what fills none is computed in tiles of half of that, then of its square root, and only the rest row by
+/// row: each goes over all columns once more, and one row takes as long as three.
 const HIGH: i64 = 8;
 
 /// Lanes of a vector from which on it holds several groups of channels: narrower ones are as a rule of processors whose loads leave no
@@ -174,12 +174,12 @@ fn whole_tiles(
             let shape = Shape::best(&operands.of_many(), machine, wanted)?;
             let size = if is_row { shape.rows[0].size } else { shape.columns[0].size };
             let lower = match is_row {
-                true if size >= HIGH => Some(size.isqrt()),
-                false if operands.form != Form::Dots && size > lanes => Some(lanes),
-                _ => None,
+                true if size >= HIGH => [Some(size / 2), Some(size.isqrt())],
+                false if operands.form != Form::Dots && size > lanes => [Some(lanes), None],
+                _ => [None, None],
             };
             let mut rest = [sum, out];
-            for size in [Some(size), lower].into_iter().flatten() {
+            for size in std::iter::once(size).chain(lower.into_iter().flatten()) {
                 rest = cut_off(schedule, &rest, at, size)?;
                 pieces.push(rest);
             }
