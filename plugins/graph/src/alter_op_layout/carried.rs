@@ -138,11 +138,11 @@ impl Alter<'_> {
         let full: Vec<Dim> =
             std::iter::repeat_n(one, rank - shape.len()).chain(shape.iter().copied()).collect();
         let is_one = |extent: &Dim| *extent == one;
-        let is_channel = full[1] == whole[1] && full[0] == one && full[2..].iter().all(is_one);
-        if full == whole || (is_channel && self.is_known(arg)) {
-            return Some(Form::Plain(full));
-        }
-        None
+        // A number for each channel, as what scales these, is soon moved.
+        let is_of_channels = full[1] == whole[1]
+            && (full[0] == one || full[0] == whole[0])
+            && full[2..].iter().all(is_one);
+        (full == whole || is_of_channels).then_some(Form::Plain(full))
     }
 
     fn take_form(&mut self, arg: Expr, form: Form, like: Blocked) -> Expr {

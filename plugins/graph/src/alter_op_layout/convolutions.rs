@@ -42,6 +42,7 @@ impl Alter<'_> {
         let (outputs, per_group) = (known(outputs)?, known(per_group)?);
         // A kernel says how many channels there are where the data do not.
         let channels = known(channels).unwrap_or(groups * per_group);
+        let is_open = input[2..].iter().any(|&dim| known(dim).is_none());
         let at_hand = self.blocked_of(x).map(|blocked| blocked.block);
         if groups > 1 && groups == channels && per_group == 1 && outputs > channels {
             return self.of_filters(images, x, weight, attrs, [channels, outputs]);
@@ -49,13 +50,13 @@ impl Alter<'_> {
         let is_depthwise = groups == channels && outputs == channels && per_group == 1;
         let is_of_pixels = self.is_of_pixels(weight, attrs);
         let sizes = [channels, outputs, groups, per_group];
-        let [input_block, output_block] = self.blocks_of(sizes, at_hand, is_of_pixels)?;
+        let [input_block, output_block] =
+            self.blocks_of(sizes, at_hand, [is_of_pixels && !is_open, is_depthwise && is_open])?;
         let inner = input_block.min(per_group);
-        let block = inner.min(output_block);
         let (dtype, _) = self.rw.tensor(x)?;
         let is_of_pairs = dtype == DType::BF16
             && inner % PAIR == 0
-            && 2 * output_block >= self.panels.lanes
+            && (self.panels.lanes / 2..=self.panels.lanes).contains(&output_block)
             && has_fast_pairs(self.cx);
         if is_of_pairs {
             let kernel_layout = format!("{}{output_block}o{PAIR}i", images.plain_kernel());
@@ -68,7 +69,7 @@ impl Alter<'_> {
                 kernel_layout,
             );
         }
-        if !is_depthwise && is_of_pixels && self.is_fuller(&input, block) {
+        if !is_depthwise && is_of_pixels && self.is_fuller(&input, [inner, output_block]) {
             return None;
         }
         let blocks = [input_block, output_block];
@@ -110,20 +111,20 @@ impl Alter<'_> {
         &self,
         [channels, outputs, groups, per_group]: [i64; 4],
         at_hand: Option<i64>,
-        is_of_pixels: bool,
+        [has_vectors, is_open]: [bool; 2],
     ) -> Option<[i64; 2]> {
         // Several groups in a block: vectors are as short as groups are, but data stays in the blocks that it is in.
         let is_of_groups = |&block: &i64| {
             let is_part = (1..block).contains(&per_group) && block % per_group == 0;
             groups > 1 && outputs == channels && is_part
         };
-        if let Some(block) = at_hand.or_else(|| self.panels.block_of(channels)).filter(is_of_groups)
-        {
+        let of_data = at_hand.or_else(|| self.panels.block_of(channels));
+        if let Some(block) = of_data.or(is_open.then_some(channels)).filter(is_of_groups) {
             return Some([block; 2]);
         }
         // Where vectors are of pixels otherwise, which is as good for one tap, one block may be of all channels.
         let lanes = self.panels.lanes;
-        let is_one = groups == 1 && !is_of_pixels;
+        let is_one = groups == 1 && !has_vectors;
         let input_block = at_hand
             .filter(|block| per_group % block == 0)
             .or_else(|| self.panels.block_of(per_group))
@@ -161,11 +162,12 @@ impl Alter<'_> {
     }
 
     /// Whether pixels side by side fill vectors better than so many channels of a block, by half at least: leaving blocks has its price.
-    fn is_fuller(&self, shape: &[Dim], block: i64) -> bool {
-        let lanes = self.panels.lanes;
+    fn is_fuller(&self, shape: &[Dim], [inner, output_block]: [i64; 2]) -> bool {
+        let (lanes, block) = (self.panels.lanes, inner.min(output_block));
         let known = |dim: &Dim| self.body.terms().dim_value(*dim);
         let Some(pixels) = shape[2..].iter().map(known).product::<Option<i64>>() else {
-            return 2 * block < lanes;
+            // Vectors of pixels of which nobody knows how many there are end anywhere.
+            return 2 * output_block < lanes;
         };
         2 * pixels * lanes >= 3 * block * rounded_up(pixels, lanes)
     }
