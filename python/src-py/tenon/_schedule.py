@@ -49,6 +49,7 @@ rolling_buffer(block, buffer) 0
 decompose_reduction(block, loop) 1
 decompose_padding(block, loop) 1
 rfactor(loop, axis = 0) 1
+skip_zeros(block) 0
 blockize(of) 1
 transform_layout(block, buffer, map, holes = refuse, pad = "") 0
 transform_block_layout(block, map) *
