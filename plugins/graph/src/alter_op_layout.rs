@@ -15,20 +15,22 @@
 //! not carried reads; the transforms that nothing reads go with `relax.DeadCodeElimination`.
 //!
 //! Convolutions over three axes are in the layout `NCDHW16c` likewise. Where the channels that a kernel of several taps makes fill no
-//! vectors, as 60 do, all of them are one block, and the kernel is filled up. Channels must be known; all other extents may be symbols.
-//! Weights must be constants, or computed of constants, as those of
-//! Winograd's algorithm are: `relax.FoldConstant` behind it computes them once, in the layout that is wanted, so that none of them is
-//! in memory twice. Products with constant right matrices are
-//! packed likewise, as `NK16n`, unless they are large, or fill no panel, and something else reads them as they lie: packed ones would be a
+//! vectors, as 60 do, all of them are one block, and the kernel is filled up; so they are where the pixels are symbols. Lines of zeros
+//! around images are left out where the kernel is finite and they are many. Channels must be known; all other extents may be symbols.
+//! Weights must be constants, or computed of constants, as those of Winograd's algorithm are: `relax.FoldConstant` behind it computes
+//! them once, in the layout that is wanted, so that none of them is in memory twice. Products with constant right matrices are packed
+//! likewise, as `NK16n`, unless they are large, or fill no panel, and something else reads them as they lie: packed ones would be a
 //! second copy. A product of one row takes as long as its weights take to be read: its panels are as wide as the tile of sums that
-//! stays in registers, `NK128n`, so that memory is read from one end to the other. The last panel may be filled up; for several rows it is
-//! wherever columns fill no whole vectors.
+//! stays in registers, `NK128n`, so that memory is read from one end to the other. The last panel may be filled up; for several rows it
+//! is wherever columns fill no whole vectors.
 
 mod carried;
 mod channels_last;
 mod convolutions;
 mod images;
 mod products;
+mod sizes;
+mod zeros;
 
 use std::collections::HashMap;
 
