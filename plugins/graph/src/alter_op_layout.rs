@@ -118,7 +118,9 @@ impl Alter<'_> {
                 &[x],
             ) => self.with_layout_attr(op, x, attrs),
             ("image.resize1d", &[x, size]) => self.resized(x, size, attrs),
-            ("reshape" | "squeeze" | "expand_dims", &[x, ..]) => self.of_one_row(expr, x),
+            ("reshape" | "squeeze" | "expand_dims", &[x, ..]) => {
+                self.of_one_row(expr, x).or_else(|| self.of_groups(expr, x))
+            }
             ("concatenate", &[fields]) => self.concatenate(fields, attrs),
             ("mean" | "sum" | "max" | "min", &[x]) => self.over_pixels(op, x, attrs),
             _ => self.elementwise(expr, op, &args, attrs),

@@ -34,6 +34,30 @@ impl Alter<'_> {
         (is_between && is_one).then_some(Blocked { images: other, ..blocked })
     }
 
+    /// Carries a normalization of groups of channels along, which are one axis for it and are axes again behind it, where blocks do not go
+    /// from one group into the next: it is the same whatever the order within a group.
+    pub(super) fn of_groups(&mut self, expr: Expr, x: Expr) -> Option<Blocked> {
+        let (args, attrs) = self.call_of(x, "nn.instance_norm")?;
+        let (from, _) = self.call_of(args[0], "reshape")?;
+        let blocked = self.blocked_of(from[0])?;
+        let (own, dims, shape) = (self.shape(from[0])?, self.shape(args[0])?, self.shape(expr)?);
+        let images = Images::of_rank(shape.len())?;
+        let one = self.rw.cx().dim(1);
+        let &[batch, count, _] = dims.as_slice() else { return None };
+        let [count, channels] = [count, own[1]].map(|dim| self.body.terms().dim_value(dim));
+        let is_whole =
+            channels? % count.filter(|&count| count > 0)?.saturating_mul(blocked.block) == 0;
+        let is_back = blocked.images.in_rows(&own, one) == images.in_rows(&shape, one);
+        if !(is_whole && is_back && batch == own[0]) {
+            return None;
+        }
+        let (_, in_blocks) = self.rw.tensor(blocked.value)?;
+        let [scale, bias] = [args[1], args[2]].map(|arg| self.rw.body().resolve(arg));
+        let flat = self.rw.reshape(blocked.value, &dims);
+        let normed = self.rw.call_op("nn.instance_norm", &[flat, scale, bias], attrs);
+        Some(Blocked { value: self.rw.reshape(normed, &in_blocks), images, ..blocked })
+    }
+
     /// Carries a resized axis of pixels along: vectors of channels are moved then, where it would be single elements. Where channels lie
     /// last already, it is put into blocks for that.
     pub(super) fn resized(&mut self, x: Expr, size: Expr, attrs: Attrs) -> Option<Blocked> {

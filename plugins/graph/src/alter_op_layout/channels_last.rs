@@ -83,7 +83,7 @@ impl Alter<'_> {
     }
 
     /// Arguments and attributes of a call of an operator.
-    fn call_of(&mut self, expr: Expr, op: &str) -> Option<(Vec<Expr>, Attrs)> {
+    pub(super) fn call_of(&mut self, expr: Expr, op: &str) -> Option<(Vec<Expr>, Attrs)> {
         let origin = self.origin(expr);
         let View::Call { callee, args, attrs } = self.body.view(origin) else { return None };
         (self.body.op_name(callee) == Some(op)).then(|| (args.to_vec(), attrs))
