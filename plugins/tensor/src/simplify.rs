@@ -22,6 +22,7 @@
 //! | `min`, `max`, comparisons that the bounds decide  | one side, `true` or `false`             |
 //! | `true && c`, `false \|\| c`, `select(true, x, y)` | `c`, `c`, `x`, and their mirror images  |
 //! | floats `x*1`, `x/1`, `x - 0`; casts of literals   | `x`, the literal                        |
+//! | `u8(min(max(x, 0.0), 255.0))` and its kind        | `u8(x)`, which saturates                |
 //! | a loop of no step, of one step                    | nothing, its body                       |
 //! | `if` with a known condition, or nothing to do     | the branch, nothing                     |
 //! | a loop around a condition on nothing in it        | the condition around the loop           |
@@ -57,7 +58,9 @@ fn simplify(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimFunc> {
             View::Select { cond, then, otherwise } => {
                 truth(rw.body(), cond).map(|cond| if cond { then } else { otherwise })
             }
-            View::Cast { value } => fold_cast(&mut rw, expr, value),
+            View::Cast { value } => {
+                fold_cast(&mut rw, expr, value).or_else(|| saturate(&mut rw, expr, value))
+            }
             View::Seq(stmts) => {
                 let stmts = stmts.to_vec();
                 let flat = flatten(&mut rw, &stmts);
@@ -142,6 +145,29 @@ fn fold_cast(rw: &mut Rewriter, expr: Expr, value: Expr) -> Option<Expr> {
         _ => false,
     };
     (is_exact && lanes == 1).then(|| rw.literal(to, number as f64))
+}
+
+/// A float that is kept within the bounds of an integer type and becomes of it: what is beyond becomes the nearest one anyway, and what is
+/// no number becomes zero either way.
+fn saturate(rw: &mut Rewriter, expr: Expr, value: Expr) -> Option<Expr> {
+    let (to, lanes) = rw.body().scalar_ty(expr)?;
+    if lanes != 1 || !matches!(to, DType::U8 | DType::I8 | DType::U16 | DType::I16) {
+        return None;
+    }
+    let (least, most) = to.int_bounds();
+    let mut x = value;
+    while let View::Binary { op: op @ (BinaryOp::Min | BinaryOp::Max), a, b } = rw.view(x) {
+        let View::Float(bound) = rw.view(b) else { break };
+        let bounds_nothing = match op {
+            BinaryOp::Min => bound >= most as f64,
+            _ => bound <= least as f64,
+        };
+        if !bounds_nothing {
+            break;
+        }
+        x = a;
+    }
+    (x != value).then(|| rw.cast(x, to))
 }
 
 fn simplify_loop(rw: &mut Rewriter, steps: Interval, body: Expr) -> Option<Expr> {

@@ -6,7 +6,7 @@
 
 use inkwell::{
     FloatPredicate, IntPredicate,
-    values::{BasicValueEnum, InstructionOpcode as Op},
+    values::{BasicValue, BasicValueEnum, InstructionOpcode as Op},
 };
 
 use super::{
@@ -75,8 +75,11 @@ impl<'cx> Assembler<'cx, '_> {
                 match a.cmp(&b) {
                     std::cmp::Ordering::Equal => Ok(x),
                     std::cmp::Ordering::Greater => self.convert(Op::Trunc, x, ty),
-                    std::cmp::Ordering::Less if from.is_signed() => self.convert(Op::SExt, x, ty),
-                    std::cmp::Ordering::Less => self.convert(Op::ZExt, x, ty),
+                    std::cmp::Ordering::Less => match wide_of_short(x).filter(|_| b == 32) {
+                        Some(wide) => Ok(wide),
+                        None if from.is_signed() => self.convert(Op::SExt, x, ty),
+                        None => self.convert(Op::ZExt, x, ty),
+                    },
                 }
             }
             (F32, F32) | (F64, F64) | (F16, F16) | (Bf16, Bf16) | (Bool, Bool) => Ok(x),
@@ -262,4 +265,12 @@ impl<'cx> Assembler<'cx, '_> {
     fn masked(&self, x: BasicValueEnum<'cx>, mask: i64) -> Result<BasicValueEnum<'cx>> {
         self.int_op(Op::And, x, self.int_like(x, mask)?)
     }
+}
+
+/// The 32 bits that a float became on its way to 8 or 16, as `float_to_short` makes them: nothing else cuts off what a float has become.
+fn wide_of_short(x: BasicValueEnum<'_>) -> Option<BasicValueEnum<'_>> {
+    let short = x.as_instruction_value().filter(|short| short.get_opcode() == Op::Trunc)?;
+    let wide = short.get_operand(0)?.value()?;
+    let instruction = wide.as_instruction_value()?;
+    (instruction.get_opcode() == Op::FPToSI).then_some(wide)
 }

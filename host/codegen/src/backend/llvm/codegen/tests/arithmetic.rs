@@ -303,6 +303,29 @@ fn floats_are_shortened_to_the_nearest() {
 }
 
 #[test]
+fn floats_by_way_of_short_integers_keep_their_bounds() {
+    let floats =
+        [0.0f32, -0.9, 1.9, 127.5, 128.0, -128.9, -129.0, 255.9, 256.0, 7e4, -7e4, f32::NAN];
+    let [least, most] = [f32::NEG_INFINITY, f32::INFINITY];
+    let floats: Vec<f32> = floats.into_iter().chain([least, most, 3e9, -3e9]).collect();
+    for target in &targets() {
+        for (short, expected) in [
+            (DType::U8, (|x| i32::from(x as u8)) as fn(f32) -> i32),
+            (DType::I8, |x| i32::from(x as i8)),
+            (DType::U16, |x| i32::from(x as u16)),
+            (DType::I16, |x| i32::from(x as i16)),
+        ] {
+            let found: Vec<i32> = map(&floats, &floats, DType::I32, target, |p, x, _| {
+                let short = p.tx.cast(x, short);
+                p.tx.cast(short, DType::I32)
+            });
+            let expected: Vec<i32> = floats.iter().map(|&x| expected(x)).collect();
+            assert_eq!(found, expected, "{short} on {target}");
+        }
+    }
+}
+
+#[test]
 fn short_floats_round_after_every_operation() {
     let (a, b): (Vec<f16>, Vec<f16>) =
         pairs(&[0.1f32, 2049.0, 1.0, -3.3, 65504.0].map(f16::from_f32));
