@@ -87,6 +87,12 @@ impl<'p> Scalar<'p> {
     pub fn call_with(self, name: &str, right: Scalar<'p>) -> Scalar<'p> {
         self.program.scalar(|writer| writer.intrinsic(name, &[self.expr, right.expr]))
     }
+
+    /// It times `factor` plus `summand`, rounded once where the processor can.
+    pub fn fma(self, factor: Scalar<'p>, summand: Scalar<'p>) -> Scalar<'p> {
+        let operands = [self.expr, factor.expr, summand.expr];
+        self.program.scalar(|writer| writer.intrinsic("fma", &operands))
+    }
 }
 
 /// What stands right of an operator: a scalar, or a number that becomes a literal of the left dtype.

@@ -4,6 +4,7 @@ pub mod add;
 pub mod choose;
 pub mod divide;
 pub mod equal;
+pub mod fma;
 pub mod greater;
 pub mod greater_equal;
 pub mod less;
