@@ -19,6 +19,7 @@ mod keep_quantized_convolutions;
 mod keep_quantized_moves;
 mod keep_quantized_weights;
 mod legalize_ops;
+mod multiply_by_reciprocal;
 mod panels;
 mod product;
 mod quantized;

@@ -294,6 +294,9 @@ def MemorySchedule() -> Pass:
 def MergeCompositeFunctions() -> Pass:
     """Makes one function of calls that one code generator can compute together."""
 
+def MultiplyByReciprocal() -> Pass:
+    """Multiplies by the reciprocal of a scale where numbers are divided by it and rounded to bytes."""
+
 def MutateSchedule() -> Pass:
     """Puts a schedule that differs in one decision in the place of a program's own."""
 
