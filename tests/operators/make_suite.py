@@ -245,6 +245,12 @@ def broadcast():
     family.case("logical_or", "logical_or", [In("bool", 3, 1), In("bool", 3, 5)], np.logical_or)
     family.case("where", "where", [In("bool", 3, 5), In("f32", 3, 5), In("f32", 3, 5)], np.where)
     family.case("where_broadcast", "where", [In("bool", 3, 1), In("f32", 5), In("f32", 2, 1, 1)], np.where)
+    # A product that is rounded before the sum would leave nothing of it.
+    edges = [1 + 2**-12, 3e38, math.inf, -0.0, 1e-30], [1 - 2**-12, 3e38, 2.0, 5.0, 1e-30], [-1, -3e38, 1.0, -0.0, 1.0]
+    exact = lambda a, b, c: (np.float64(a) * np.float64(b) + np.float64(c)).astype(np.float32)
+    family.case("fma", "fma", [In("f32", 3, 5), In("f32", 5), In("f32")], exact)
+    family.case("fma_edges", "fma", [Const("f32", edge) for edge in edges], exact)
+    family.case("fma_f64", "fma", [In("f64", 3, 5), In("f64", 3, 1), In("f64", 3, 5)], lambda a, b, c: a * b + c)
     family.case("where_i64", "where", [In("bool", 7), In("i64", 7), In("i64", 1)], np.where)
     family.write()
 
@@ -1387,6 +1393,37 @@ def byte_conv():
             dtype = "i8" if sign else "u8"
             family.case(f"byte_conv2d_{name}{sign}", "nn.byte_conv2d", [In(dtype, *x), In("i8", *w), In(dtype)],
                         lambda x, w, z, attrs=attrs, compute=compute: compute(x, w, z, **attrs), **attrs, **layouts)
+
+    def deep(x, w, z, strides=(1, 1, 1), padding=(0,) * 6, groups=1):
+        """A sum over the frames that a kernel sees, each a convolution of images."""
+        x = np.pad(x, [(0, 0), (0, 0), *zip(padding[:3], padding[3:])], constant_values=int(z))
+        frames = range((x.shape[2] - w.shape[2]) // strides[0] + 1)
+        return np.stack([sum(plain(x[:, :, frame * strides[0] + tap], w[:, :, tap], z, strides[1:], groups=groups)
+                             for tap in range(w.shape[2])) for frame in frames], 2)
+
+    def deep_blocked(x, w, z, **attrs):
+        n, blocks, *extents, block = x.shape
+        x = np.moveaxis(x, 5, 2).reshape(n, blocks * block, *extents)
+        outer, quads, *taps, lanes, four = w.shape
+        w = w.transpose(0, 5, 1, 6, 2, 3, 4).reshape(outer * lanes, quads * four, *taps)
+        y = deep(x, w, z, **attrs)
+        return np.moveaxis(y.reshape(n, outer, lanes, *y.shape[2:]), 2, 5)
+
+    cases = {
+        "plain": ((1, 3, 4, 5, 6), (4, 3, 3, 3, 3), dict(padding=[1] * 6)),
+        "plain_uneven": ((2, 4, 5, 6, 7), (6, 2, 2, 3, 1), dict(padding=[0, 1, 2, 1, 0, 0], strides=[2, 1, 3], groups=2)),
+        "blocks": ((1, 1, 5, 9, 17, 16), (2, 4, 3, 3, 3, 16, 4), dict(padding=[1] * 6)),
+        "blocks_strided": ((2, 2, 4, 7, 15, 16), (4, 8, 1, 3, 3, 16, 4), dict(padding=[0, 1, 1] * 2, strides=[2, 2, 2])),
+        "blocks_in_groups": ((1, 2, 3, 4, 5, 8), (2, 2, 3, 1, 1, 16, 4), dict(groups=2)),
+        "halves": ((1, 3, 3, 4, 5, 8), (3, 6, 3, 3, 3, 8, 4), dict(padding=[1] * 6)),
+    }
+    for name, (x, w, attrs) in cases.items():
+        layouts, compute = {}, deep
+        if len(x) == 6:
+            compute = deep_blocked
+            layouts = dict(data_layout=f"NCDHW{x[5]}c", kernel_layout=f"OIDHW{w[5]}o4i", out_layout=f"NCDHW{w[5]}c")
+        family.case(f"byte_conv3d_{name}", "nn.byte_conv3d", [In("u8", *x), In("i8", *w), In("u8")],
+                    lambda x, w, z, attrs=attrs, compute=compute: compute(x, w, z, **attrs), **attrs, **layouts)
     family.write()
 
 

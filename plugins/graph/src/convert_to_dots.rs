@@ -51,7 +51,7 @@ fn convert_to_dots(func: Function, _: &Module, cx: &PassContext) -> Result<Funct
             (Some("matmul"), &[a, b]) if attrs == Attrs::NONE => {
                 Product::of(&mut rw, a, b).and_then(|product| product.made(&mut rw, data))
             }
-            (Some("nn.conv2d"), &[x, weight]) => {
+            (Some("nn.conv2d" | "nn.conv3d"), &[x, weight]) => {
                 convolution::made(&mut rw, [x, weight], attrs, data)
             }
             _ => continue,

@@ -31,7 +31,7 @@ fn convert_to_floats(func: Function, _: &Module, _: &PassContext) -> Result<Func
     let mut rw = func.edit();
     for expr in body.post_order() {
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
-        let (Some(op @ ("matmul" | "nn.conv2d")), &[data, weights]) =
+        let (Some(op @ ("matmul" | "nn.conv2d" | "nn.conv3d")), &[data, weights]) =
             (body.op_name(callee), &args.to_vec()[..])
         else {
             continue;

@@ -31,11 +31,12 @@ fn keep_quantized_convolutions(func: Function, _: &Module, cx: &PassContext) -> 
     let mut rw = func.edit();
     for expr in body.post_order() {
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
-        let (Some("nn.conv2d"), &[data, weight]) = (body.op_name(callee), &args.to_vec()[..])
+        let (Some(op @ ("nn.conv2d" | "nn.conv3d")), &[data, weight]) =
+            (body.op_name(callee), &args.to_vec()[..])
         else {
             continue;
         };
-        if let Some(made) = of_integers(&mut rw, [data, weight], attrs)
+        if let Some(made) = of_integers(&mut rw, op, [data, weight], attrs)
             && rw.body().ty(made) == body.ty(expr)
         {
             rw.replace(expr, made);
@@ -45,7 +46,12 @@ fn keep_quantized_convolutions(func: Function, _: &Module, cx: &PassContext) -> 
 }
 
 /// A convolution of integers, on the product of both scales.
-fn of_integers(rw: &mut Rewriter, [data, weight]: [Expr; 2], attrs: Attrs) -> Option<Expr> {
+fn of_integers(
+    rw: &mut Rewriter,
+    op: &str,
+    [data, weight]: [Expr; 2],
+    attrs: Attrs,
+) -> Option<Expr> {
     let kernel = rw.extents(weight)?;
     Channels::of(rw, data, &kernel, attrs)?;
     let (data, weight) = (Scaled::of_reshaped(rw, data)?, Scaled::of_reshaped(rw, weight)?);
@@ -56,13 +62,14 @@ fn of_integers(rw: &mut Rewriter, [data, weight]: [Expr; 2], attrs: Attrs) -> Op
     }
     let scale = match rw.extents(weight.scale)?.as_slice() {
         [] => weight.scale,
-        &[outputs, 1, 1, 1] if outputs == kernel[0] => {
-            let dims = [1, outputs, 1, 1].map(|extent| rw.cx().dim(extent));
+        [outputs, ones @ ..] if *outputs == kernel[0] && ones.iter().all(|&one| one == 1) => {
+            let mut dims = vec![rw.cx().dim(1); kernel.len()];
+            dims[1] = rw.cx().dim(*outputs);
             rw.reshape(weight.scale, &dims)
         }
         _ => return None,
     };
-    let sums = rw.call_op("nn.conv2d", &[data.integers, weight.integers], attrs);
+    let sums = rw.call_op(op, &[data.integers, weight.integers], attrs);
     let sums = rw.in_dtype(sums, DType::F32);
     let scale = rw.apply("multiply", &[scale, data.scale]);
     Some(rw.apply("multiply", &[sums, scale]))

@@ -49,6 +49,7 @@ fn byte_conv(task: &mut Task) -> Result<()> {
     let (sum, out) = sum_and_result(schedule)?;
     let before = schedule.producers(sum)?;
     groups_apart(schedule, sum, out, None)?;
+    frames_outside(schedule, [sum, out])?;
     let taps = if machine.registers < REGISTERS { 1 } else { TAPS };
     let sizes = Sizes::of(schedule, [sum, out], (dots, group), taps)?;
     in_groups(schedule, sum, sizes.kept)?;
@@ -176,6 +177,32 @@ impl Sizes {
         };
         of_rows * (self.outer * self.blocks / tile.vectors) as f64
     }
+}
+
+/// Puts the loop over blocks of output channels next to that over rows, where one over the frames of a film stands between them: a tile
+/// reads the data of a frame.
+fn frames_outside(schedule: &mut Schedule, [sum, out]: [Block; 2]) -> Result<()> {
+    let kept = schedule.loops(out)?.len();
+    let loops = schedule.loops(sum)?;
+    let Some(frames) = kept.checked_sub(4).filter(|_| loops.len() > kept) else { return Ok(()) };
+    let lanes = loops[kept - 1];
+    let moved = |each: Loop| -> Vec<bool> {
+        let strides = schedule.strides(each);
+        let read = strides.iter().filter(|stride| !stride.is_store && !stride.is_written);
+        read.map(|stride| stride.elements != Some(0)).collect()
+    };
+    // Lanes are of output channels, so what moves with them is the kernel.
+    let Some(kernel) = moved(lanes).iter().position(|&is_moved| is_moved) else { return Ok(()) };
+    let moves_kernel = |each: Loop| moved(each).get(kernel) == Some(&true);
+    if moves_kernel(loops[frames]) {
+        return Ok(());
+    }
+    let Some(blocks) = (0..frames).rev().find(|&at| moves_kernel(loops[at])) else { return Ok(()) };
+    for block in [sum, out] {
+        let loops = schedule.loops(block)?;
+        schedule.reorder(&[&loops[blocks + 1..=frames], &loops[blocks..=blocks]].concat())?;
+    }
+    Ok(())
 }
 
 /// Cuts the loop over groups where data lies in larger blocks of channels, so that its inner steps are next to each other.

@@ -81,6 +81,7 @@ impl Alter<'_> {
     /// Blocks a convolution of bytes, whose kernels lie by quads of input channels.
     pub(super) fn bytes(
         &mut self,
+        images: Images,
         x: Expr,
         weight: Expr,
         beyond: Expr,
@@ -90,7 +91,7 @@ impl Alter<'_> {
         if read.str("data_layout").is_some() || read.str("kernel_layout").is_some() {
             return None;
         }
-        let &[outputs, per_group, _, _] = self.shape(weight)?.as_slice() else { return None };
+        let &[outputs, per_group, _, _, ..] = self.shape(weight)?.as_slice() else { return None };
         let [outputs, per_group] = [outputs, per_group].map(|dim| self.body.terms().dim_value(dim));
         let (groups, per_group) = (read.int("groups").unwrap_or(1), per_group?);
         let is_of_quads = |block: &i64| block % QUAD == 0 && per_group % block == 0;
@@ -98,10 +99,14 @@ impl Alter<'_> {
         let input_block =
             at_hand.or_else(|| self.panels.block_of(per_group)).filter(is_of_quads)?;
         let output_block = self.panels.block_of(outputs? / groups)?;
-        let kernel_layout = format!("OIHW{output_block}o{QUAD}i");
+        let kernel_layout = format!("{}{output_block}o{QUAD}i", images.plain_kernel());
         let blocks = [input_block, output_block];
         let args = [x, weight, beyond];
-        self.convolution("nn.byte_conv2d", &args, attrs, blocks, kernel_layout)
+        let op = match images {
+            Images::Deep => "nn.byte_conv3d",
+            _ => "nn.byte_conv2d",
+        };
+        self.convolution(op, &args, attrs, blocks, kernel_layout)
     }
 
     /// Blocks a convolution by Winograd's algorithm, whose kernels lie apart for each point.

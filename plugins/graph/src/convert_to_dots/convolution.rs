@@ -28,11 +28,16 @@ impl Channels {
     pub(crate) fn of(rw: &Rewriter, data: Expr, kernel: &[i64], attrs: Attrs) -> Option<Self> {
         let attrs = rw.terms().attrs(attrs);
         let is_plain = |key: &str, plain: &str| attrs.str(key).is_none_or(|text| text == plain);
-        let is_known = is_plain("data_layout", "NCHW")
-            && is_plain("kernel_layout", "OIHW")
+        let [layout, kernel_layout] = match kernel.len() {
+            5 => ["NCDHW", "OIDHW"],
+            _ => ["NCHW", "OIHW"],
+        };
+        let is_known = is_plain("data_layout", layout)
+            && is_plain("kernel_layout", kernel_layout)
             && ["out_layout", "out_dtype"].iter().all(|key| is_plain(key, ""));
         let (_, dims) = rw.tensor(data)?;
-        let (&[_, inputs, _, _], &[outputs, per_group, _, _]) = (dims.as_slice(), kernel) else {
+        let (&[_, inputs, _, _, ..], &[outputs, per_group, _, _, ..]) = (dims.as_slice(), kernel)
+        else {
             return None;
         };
         let (inputs, groups) = (rw.terms().dim_value(inputs)?, attrs.int("groups").unwrap_or(1));
@@ -85,15 +90,21 @@ pub(super) fn made(
     if weights.more.is_some() && channels.groups > 1 {
         return None;
     }
-    let is_padded = rw.terms().attrs(attrs).ints("padding").is_some_and(|all| all != [0; 4]);
+    let is_padded = rw
+        .terms()
+        .attrs(attrs)
+        .ints("padding")
+        .is_some_and(|all| all.iter().any(|&width| width != 0));
     let bytes = Bytes::of(rw, data, is_padded, dtype)?;
     channels.filled(rw, [bytes.x, weights.bytes], |rw, x, whole| {
         let narrow = rw.in_dtype(whole, DType::I8);
-        let mut y = rw.call_op("nn.byte_conv2d", &[x, narrow, bytes.beyond], attrs);
+        let mut y = rw.call_op(op_of(&kernel), &[x, narrow, bytes.beyond], attrs);
         let more = channels.more()[0];
-        let dims = [channels.outputs + more, 1, 1].map(|extent| rw.cx().dim(extent));
+        let mut dims = vec![rw.cx().dim(1); kernel.len() - 1];
+        dims[0] = rw.cx().dim(channels.outputs + more);
         if let Some(zero) = bytes.zero {
-            let attrs = [("axis", AttrValue::Ints(vec![1, 2, 3])), ("keepdims", false.into())];
+            let axes: Vec<i64> = (1..kernel.len() as i64).collect();
+            let attrs = [("axis", AttrValue::Ints(axes)), ("keepdims", false.into())];
             let sums = rw.apply_with("sum", &[whole], &attrs);
             let sums = rw.reshape(sums, &dims);
             let moved = rw.apply("multiply", &[sums, zero]);
@@ -110,6 +121,14 @@ pub(super) fn made(
     })
 }
 
+/// The convolution of bytes with a kernel of these extents.
+fn op_of(kernel: &[i64]) -> &'static str {
+    match kernel.len() {
+        5 => "nn.byte_conv3d",
+        _ => "nn.byte_conv2d",
+    }
+}
+
 /// The sums of all that each window of a kernel sees, without zeros: one channel of a convolution with ones.
 fn sums_of_windows(
     rw: &mut Rewriter,
@@ -124,7 +143,7 @@ fn sums_of_windows(
     let ty = rw.cx().static_tensor_type(DType::I8, &ty);
     let ones = rw.constant(ty, &ones);
     let ones = padded(rw, ones, [0, rounded_up(kernel[1], DEPTH) - kernel[1]]);
-    let sums = rw.call_op("nn.byte_conv2d", &[x, ones, bytes.beyond], attrs);
+    let sums = rw.call_op(op_of(kernel), &[x, ones, bytes.beyond], attrs);
     let sums = rw.slice(sums, 1, 0, 1);
     let Some(zero) = bytes.zero else { return Some(sums) };
     let count = rw.number(DType::I32, count as f64)?;
@@ -181,11 +200,10 @@ fn is_of_type(rw: &mut Rewriter, number: Expr, dtype: DType) -> bool {
     source.and_then(|source| rw.tensor(source)).is_some_and(|(own, _)| own == dtype)
 }
 
-/// A tensor of four axes with so many zeros behind the first two.
+/// A tensor with so many zeros behind the first two axes.
 fn padded(rw: &mut Rewriter, x: Expr, [first, second]: [i64; 2]) -> Expr {
-    if [first, second] == [0, 0] {
-        return x;
-    }
-    let widths = vec![0, first, 0, second, 0, 0, 0, 0];
+    let Some(rank) = rw.rank(x).filter(|_| [first, second] != [0, 0]) else { return x };
+    let mut widths = vec![0; 2 * rank];
+    [widths[1], widths[3]] = [first, second];
     rw.apply_with("nn.pad", &[x], &[("pad_width", AttrValue::Ints(widths))])
 }

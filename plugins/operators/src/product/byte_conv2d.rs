@@ -45,15 +45,7 @@ pub struct ByteConv2d {
 
 impl Operator for ByteConv2d {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
-        let zero = cx.tensor_of_rank(2, 0)?;
-        let data = bytes(cx, 0)?;
-        let dtypes = [(1, cx.tensor(1)?.dtype, DType::I8), (2, zero.dtype, data)];
-        for (index, found, expected) in dtypes {
-            if found != expected {
-                let expected = expected.to_string();
-                return Err(OpError::WrongDType { index, expected, found });
-            }
-        }
+        check_bytes(cx)?;
         self.plain().result(cx, DType::I32)
     }
 
@@ -61,7 +53,7 @@ impl Operator for ByteConv2d {
         let plain = parse("NCHW")?;
         let data = relayout(cx.arg(0)?, &self.data_layout, &plain)?;
         let beyond = convert(cx.arg(2)?, DType::I32)?.elements::<i32>()[0];
-        let data = self.padded(&convert(&data, DType::I32)?, beyond)?;
+        let data = surrounded(&convert(&data, DType::I32)?, &self.padding, beyond);
         let kernel = convert(cx.arg(1)?, DType::I32)?;
         let out_layout = match self.out_layout.as_str() {
             "" => self.data_layout.text(),
@@ -89,21 +81,40 @@ impl ByteConv2d {
             out_dtype: String::new(),
         }
     }
+}
 
-    /// Data in the plain layout with a number around it.
-    fn padded(&self, data: &Tensor, beyond: i32) -> Result<Tensor> {
-        let &[batch, channels, height, width] = data.shape() else {
-            return Err(OpError::Unsupported("tensors of four dimensions are expected".into()));
-        };
-        let [top, left, bottom, right] = self.padding.map(|padding| padding as usize);
-        let (rows, columns) = (height + top + bottom, width + left + right);
-        let mut all = vec![beyond; batch * channels * rows * columns];
-        for (at, row) in data.elements::<i32>().chunks_exact(width.max(1)).enumerate() {
-            let start = (at / height * rows + at % height + top) * columns + left;
-            all[start..start + width].copy_from_slice(row);
+/// That data and the number beyond it are bytes of one type, and the kernel is of i8.
+pub(super) fn check_bytes(cx: &InferCx<'_>) -> Result<()> {
+    let zero = cx.tensor_of_rank(2, 0)?;
+    let data = bytes(cx, 0)?;
+    let dtypes = [(1, cx.tensor(1)?.dtype, DType::I8), (2, zero.dtype, data)];
+    match dtypes.into_iter().find(|(_, found, expected)| found != expected) {
+        Some((index, found, expected)) => {
+            Err(OpError::WrongDType { index, expected: expected.to_string(), found })
         }
-        Ok(Tensor::from_vec(vec![batch, channels, rows, columns], all))
+        None => Ok(()),
     }
+}
+
+/// Data in a plain layout with a number around its images; the widths are those before each axis, then those behind each.
+pub(super) fn surrounded(data: &Tensor, widths: &[i64], beyond: i32) -> Tensor {
+    let (axes, own) = (widths.len() / 2, data.shape());
+    let before: Vec<usize> = widths[..axes].iter().map(|&width| width as usize).collect();
+    let mut shape = own.to_vec();
+    for (axis, extent) in shape[2..].iter_mut().enumerate() {
+        *extent += before[axis] + widths[axes + axis] as usize;
+    }
+    let mut all = vec![beyond; shape.iter().product()];
+    let (last, width) = (own.len() - 1, own[own.len() - 1]);
+    for (number, row) in data.elements::<i32>().chunks_exact(width.max(1)).enumerate() {
+        let (mut rest, mut start, mut step) = (number, before[axes - 1], shape[last]);
+        for axis in (0..last).rev() {
+            let at = rest % own[axis] + if axis < 2 { 0 } else { before[axis - 2] };
+            (rest, start, step) = (rest / own[axis], start + at * step, step * shape[axis]);
+        }
+        all[start..start + width].copy_from_slice(row);
+    }
+    Tensor::from_vec(shape, all)
 }
 
 /// One element after the other.

@@ -21,33 +21,33 @@ use crate::precision::gains_by_precision;
 pub struct Conv3d {
     /// step of the window
     #[attr(default = [1, 1, 1])]
-    strides: [i64; 3],
+    pub(super) strides: [i64; 3],
     /// before each axis, then behind each
     #[attr(default = [0, 0, 0, 0, 0, 0])]
-    padding: [i64; 6],
+    pub(super) padding: [i64; 6],
     /// distance of the taps
     #[attr(default = [1, 1, 1])]
-    dilation: [i64; 3],
+    pub(super) dilation: [i64; 3],
     /// groups of channels that do not mix
     #[attr(default = 1)]
-    groups: i64,
+    pub(super) groups: i64,
     /// output channels, where the blocks of the kernel hold more
-    channels: Option<i64>,
+    pub(super) channels: Option<i64>,
     /// lines of zeros around the data, along all axes but the last, are left out, not multiplied
     #[attr(default = false)]
-    skip_lines: bool,
+    pub(super) skip_lines: bool,
     /// NCDHW, NCDHW16c, …
     #[attr(default = "NCDHW")]
-    data_layout: Layout,
+    pub(super) data_layout: Layout,
     /// OIDHW, OIDHW16i16o, …
     #[attr(default = "OIDHW")]
-    kernel_layout: Layout,
+    pub(super) kernel_layout: Layout,
     /// data_layout when empty
     #[attr(default = "")]
-    out_layout: String,
+    pub(super) out_layout: String,
     /// element type of the result: that of the data when empty, or f32 for f16 and bf16
     #[attr(default = "")]
-    out_dtype: String,
+    pub(super) out_dtype: String,
 }
 
 impl Operator for Conv3d {
@@ -70,7 +70,7 @@ impl Operator for Conv3d {
 
 impl Conv3d {
     /// It as one of the convolutions.
-    fn convolution(&self) -> Convolution<'_> {
+    pub(super) fn convolution(&self) -> Convolution<'_> {
         Convolution {
             axes: b"DHW",
             strides: &self.strides,
@@ -86,7 +86,7 @@ impl Conv3d {
     }
 
     /// The result in the plain layouts.
-    fn convolve(&self, data: &Tensor, kernel: &Tensor) -> Result<Tensor> {
+    pub(super) fn convolve(&self, data: &Tensor, kernel: &Tensor) -> Result<Tensor> {
         let (&[batch, channels, d, h, w], &[held, inputs, kd, kh, kw]) =
             (data.shape(), kernel.shape())
         else {

@@ -2,6 +2,7 @@
 
 pub mod bf16_dots;
 pub mod byte_conv2d;
+pub mod byte_conv3d;
 pub mod byte_dots;
 pub mod conv2d;
 pub mod conv2d_winograd;
