@@ -8,6 +8,16 @@
 //! %y = take(const(u8[256], …), %x)
 //! ```
 //!
+//! Bytes that become themselves, or the nearest within bounds, are left where they are: so it is with what stands between two tensors on
+//! one scale.
+//!
+//! ```ir
+//! %a = nn.relu(multiply(cast(subtract(cast(%x) { dtype = "i32" }, 3)) { dtype = "f32" }, 0.1))
+//! %y = cast(clip(add(round(divide(%a, 0.1)), 3)) { max = 255.0, min = 0.0 }) { dtype = "u8" }
+//!                        =>
+//! %y = clip(%x) { min = 3.0 }
+//! ```
+//!
 //! There are 256 bytes, so all that element-wise calls make of a tensor of bytes and of numbers that are known is a table, which is
 //! computed here. It is done where the calls take longer than to look up: where there is a function such as `tanh`, or a number is rounded
 //! to bytes twice. What is cheaper stays, since it fuses with the product or convolution before it.
@@ -38,6 +48,8 @@ const CHEAP: [&str; 14] = [
 /// What a division takes, and what a function takes, in cheap calls.
 const DIVISION: u32 = 8;
 const FUNCTION: u32 = 24;
+/// What it takes to keep bytes within bounds.
+const BOUND: u32 = 2;
 /// What it takes to look up as many elements as a vector has.
 const LOOK_UP: u32 = 32;
 
@@ -61,12 +73,17 @@ fn tabulate_bytes(func: Function, _: &Module, cx: &PassContext) -> Result<Functi
         let View::Call { .. } = body.view(expr) else { continue };
         let Some(table) = tables.of_call(&mut rw, expr) else { continue };
         tables.of.insert(expr, table);
-        if table.cost >= LOOK_UP && is_byte(rw.body(), expr) {
-            let made = table.looked_up(&mut rw);
-            if rw.body().ty(made) == body.ty(expr) {
-                tables.of.insert(made, table);
-                rw.replace(expr, made);
+        if !is_byte(rw.body(), expr) {
+            continue;
+        }
+        let bounded = table.bounded(&mut rw);
+        let Some(made) = bounded.or_else(|| table.looked_up(&mut rw)) else { continue };
+        if rw.body().ty(made) == body.ty(expr) {
+            let cost = bounded.map_or(table.cost, |_| 1);
+            if made != table.bytes {
+                tables.of.insert(made, Table { cost, ..table });
             }
+            rw.replace(expr, made);
         }
     }
     rw.finish()
@@ -91,14 +108,48 @@ impl Table {
         Some(Self { bytes, values: rw.constant(ty, &all), cost: 0 })
     }
 
-    fn looked_up(&self, rw: &mut Rewriter) -> Expr {
+    /// The bytes themselves, kept within bounds where some are moved to them; none where they become others than these.
+    fn bounded(&self, rw: &mut Rewriter) -> Option<Expr> {
+        let (dtype, _) = rw.tensor(self.bytes)?;
+        let (least, most) = dtype.int_bounds();
+        let View::Constant(values) = rw.view(self.values) else { return None };
+        if rw.terms().tensor(values.ty)?.0 != dtype || self.cost <= BOUND {
+            return None;
+        }
+        let mut all: Vec<i64> = values.bytes.iter().map(|&byte| i64::from(byte)).collect();
+        if dtype == DType::I8 {
+            // In the order of the bytes without sign: those below zero are behind the others.
+            all = values.bytes.iter().map(|&byte| i64::from(byte.cast_signed())).collect();
+            all.rotate_left(128);
+        }
+        let (low, high) = (*all.first()?, *all.last()?);
+        if low > high || !(least..=most).zip(&all).all(|(byte, &of)| of == byte.clamp(low, high)) {
+            return None;
+        }
+        let bounds = [("min", low, least), ("max", high, most)];
+        let attrs: Vec<(&str, AttrValue)> = bounds
+            .into_iter()
+            .filter(|(_, bound, extreme)| bound != extreme)
+            .map(|(name, bound, _)| (name, (bound as f64).into()))
+            .collect();
+        Some(match attrs.as_slice() {
+            [] => self.bytes,
+            attrs => rw.apply_with("clip", &[self.bytes], attrs),
+        })
+    }
+
+    /// What becomes of the bytes from a table, where computing it takes longer.
+    fn looked_up(&self, rw: &mut Rewriter) -> Option<Expr> {
+        if self.cost < LOOK_UP {
+            return None;
+        }
         let at = match rw.tensor(self.bytes) {
             Some((DType::I8, _)) => {
                 rw.apply_with("reinterpret", &[self.bytes], &[("dtype", "u8".into())])
             }
             _ => self.bytes,
         };
-        rw.apply("take", &[self.values, at])
+        Some(rw.apply("take", &[self.values, at]))
     }
 }
 
