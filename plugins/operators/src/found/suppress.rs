@@ -111,6 +111,11 @@ fn overlaps(a: [f32; 4], b: [f32; 4], share: f32) -> bool {
     common / (area + other - common) > share
 }
 
+/// Boxes that are compared before one asks whether there was an overlap.
+const PART: i64 = 128;
+/// Boxes that are compared at once.
+const LANES: i64 = 16;
+
 /// One box after the other, each compared with those that are kept of its class.
 #[rule(compute)]
 fn program(op: &Suppress, program: &mut Program) -> Result<()> {
@@ -121,6 +126,12 @@ fn program(op: &Suppress, program: &mut Program) -> Result<()> {
     // Where the rows of the class in work begin, and whether it may have another one.
     let [begin, is_open] =
         ["begin", "is_open"].map(|name| program.temporary(name, DType::I64, &[1]));
+    let cx = program.cx();
+    let room = cx.dim_add(scores.shape()[2], cx.dim(PART));
+    // The sides of the boxes of the class that are kept, next to each other, so that they are compared in vectors.
+    let of_kept =
+        ["left", "right", "top", "bottom"].map(|name| program.temporary(name, DType::F32, &[room]));
+    of_kept.iter().for_each(|side| program.set(side, |_| program.literal(DType::F32, 0.0)));
     program.set(&kept, |_| zero);
     program.set(&found, |_| zero);
     program.set(&begin, |_| zero);
@@ -141,21 +152,37 @@ fn program(op: &Suppress, program: &mut Program) -> Result<()> {
         let own = op.sides_of(&mut body, &boxes, image, place);
         let is_covered = body.local("is_covered", DType::I64, &[1]);
         body.push(is_covered.set(&[zero], zero));
-        let first = begin.at(&[zero]);
-        body.push(program.in_turn(row - first, |before| {
-            let mut pair = program.block();
-            let other = pair.bind("other", kept.at(&[first + before, zero + 2]));
-            let sides = op.sides_of(&mut pair, &boxes, image, other);
-            let overlaps = overlap_above(&mut pair, own, sides, overlap.at(&[zero]));
-            pair.push(program.when(overlaps, is_covered.set(&[zero], zero + 1)));
-            pair.finish()
+        let count = row - begin.at(&[zero]);
+        let covered = body.local("covered", DType::I32, &[LANES]);
+        let [no, yes] = [0.0, 1.0].map(|truth| program.literal(DType::I32, truth));
+        body.push(program.in_turn(program.index(LANES), |lane| covered.set(&[lane], no)));
+        let parts = (count + (PART - 1)) / PART;
+        body.push(program.in_turn(parts, |part| {
+            let compared = program.in_turn(program.index(PART / LANES), |vector| {
+                program.in_turn(program.index(LANES), |lane| {
+                    let mut pair = program.block();
+                    let at = part * PART + vector * LANES + lane;
+                    let other = of_kept.each_ref().map(|side| side.at(&[at]));
+                    let overlaps = overlap_above(&mut pair, own, other, overlap.at(&[zero]));
+                    let is_one = overlaps.and(at.lt(count));
+                    pair.push(covered.set(&[lane], is_one.select(yes, covered.at(&[lane]))));
+                    pair.finish()
+                })
+            });
+            let gathered = program.in_turn(program.index(LANES), |lane| {
+                is_covered
+                    .set(&[zero], is_covered.at(&[zero]).max(covered.at(&[lane]).cast(DType::I64)))
+            });
+            let is_free = is_covered.at(&[zero]).lt(1);
+            program.when(is_free, program.seq(&[compared, gathered]))
         }));
-        let keep: Vec<_> = [image, class, place]
+        let mut keep: Vec<_> = [image, class, place]
             .into_iter()
             .zip(0..)
             .map(|(value, column)| kept.set(&[row, program.index(column)], value))
-            .chain([found.set(&[zero], row + 1)])
             .collect();
+        keep.extend(of_kept.iter().zip(own).map(|(side, value)| side.set(&[count], value)));
+        keep.push(found.set(&[zero], row + 1));
         let is_free = is_covered.at(&[zero]).lt(1);
         body.push(program.when(is_free, program.seq(&keep)));
         step.push(program.when(is_wanted, body.finish()));
