@@ -5,8 +5,8 @@
 
 use inkwell::{
     attributes::{Attribute, AttributeLoc},
-    context::ContextRef,
-    values::FunctionValue,
+    context::{Context, ContextRef},
+    values::{CallSiteValue, FunctionValue},
 };
 
 use crate::target::Target;
@@ -74,6 +74,14 @@ pub fn convergent(func: FunctionValue<'_>) {
 pub fn always_inline(func: FunctionValue<'_>) {
     let cx = func.get_type().get_context();
     func.add_attribute(AttributeLoc::Function, flag(cx, "alwaysinline", 0));
+}
+
+/// Says of a call that its result is all there is to it, so that it is made once, outside of loops.
+pub fn is_pure<'cx>(cx: &'cx Context, call: CallSiteValue<'cx>) {
+    for name in ["memory", "nounwind", "willreturn"] {
+        let kind = Attribute::get_named_enum_kind_id(name);
+        call.add_attribute(AttributeLoc::Function, cx.create_enum_attribute(kind, 0));
+    }
 }
 
 fn flag(cx: ContextRef<'_>, name: &str, value: u64) -> Attribute {

@@ -13,13 +13,19 @@ use rustc_hash::FxBuildHasher;
 use super::{
     assembler::Assembler,
     error::{Problem, Result},
+    front::result_of,
     range::Range,
+    statement::scalar,
     value::Value,
 };
+use crate::backend::llvm::attributes::is_pure;
 use tenon_ir::{BinaryOp, DType, Dim, DimView, Symbol, Terms};
 
 /// The values of symbols.
 pub(super) type Symbols<'cx> = HashMap<Symbol, Value<'cx>, FxBuildHasher>;
+
+/// Parts of a dimension, from which on LLVM is not told of them.
+const MANY_PARTS: usize = 16;
 
 /// What a symbol may stand for: who calls sees to it that no extent is larger.
 pub(super) const SYMBOL: Range = Range { low: 0, high: crate::plan::LARGEST_EXTENT };
@@ -56,7 +62,25 @@ impl<'cx> Assembler<'cx, '_> {
             known.insert(dim, self.dim_of(terms, symbols, dim, &values)?);
             pending.pop();
         }
-        Ok(known[&root])
+        match known.len() > MANY_PARTS {
+            true => self.opaque(known[&root]),
+            false => Ok(known[&root]),
+        }
+    }
+
+    /// The same number, of which LLVM does not see what it is the sum of. Its strength reduction tries every few of the terms of an address,
+    /// so what stands behind a hundred tensors of unknown sizes would take it a minute.
+    fn opaque(&self, value: Value<'cx>) -> Result<Value<'cx>> {
+        let number = scalar(value)?;
+        let (cx, int) = (self.cx, number.get_type());
+        let constraints = if self.target.device().is_some() { "=l,0" } else { "=r,0" };
+        let ty = int.fn_type(&[int.into()], false);
+        let code =
+            cx.create_inline_asm(ty, String::new(), constraints.into(), false, false, None, false);
+        let call = self.builder.build_indirect_call(ty, code, &[number.into()], "")?;
+        is_pure(self.cx, call);
+        let same = result_of(call)?.into_int_value();
+        Ok(Value::scalar(DType::I64, same).with_range(value.range))
     }
 
     /// A dimension whose parts have values.
