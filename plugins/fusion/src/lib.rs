@@ -12,6 +12,8 @@ mod fuse_ops;
 
 mod fuse_tir;
 
+mod merge_functions;
+
 mod split_call_tir_by_pattern;
 
 mod names;

@@ -294,6 +294,9 @@ def MemorySchedule() -> Pass:
 def MergeCompositeFunctions() -> Pass:
     """Makes one function of calls that one code generator can compute together."""
 
+def MergeFunctions() -> Pass:
+    """Merges tensor programs that differ in nothing but the names of their symbols."""
+
 def MultiplyByReciprocal() -> Pass:
     """Multiplies by the reciprocal of a scale where numbers are divided by it and rounded to bytes."""
 
