@@ -209,6 +209,24 @@ fn a_size_times_a_scale_is_a_size() {
     assert!(model.text().ends_with(end), "{}", model.text());
 }
 
+/// As detectors scale what they are given: each extent apart, and both put together as floats.
+#[test]
+fn sizes_are_put_together_of_numbers_that_are_known() {
+    let model = model(17)
+        .input("x", FLOAT, &[N(1), N(3), N(8), N(6)])
+        .floats("height", &[1], &[20.5])
+        .floats("width", &[1], &[15.0])
+        .ints("kept", &[1, 3])
+        .node("Floor", &["height"], &["floor"], &[])
+        .node("Concat", &["floor", "width"], &["both"], &[int("axis", 0)])
+        .node("Cast", &["both"], &["sizes"], &[int("to", INT64)])
+        .node("Concat", &["kept", "sizes"], &["all"], &[int("axis", 0)])
+        .node("Resize", &["x", "", "", "all"], &["y"], &[])
+        .output("y");
+    let text = model.text();
+    assert!(text.starts_with("fn @main(%x: f32[1, 3, 8, 6]) -> f32[1, 3, 20, 15]"), "{text}");
+}
+
 #[test]
 fn dimensions_get_values_and_anonymous_ones_get_names() {
     let model = model(13)

@@ -301,12 +301,17 @@ impl Builder {
 
     /// The value of a call on a few constants.
     fn evaluated(&mut self, op: &OpDef, args: &[Value], attrs: Attrs, ty: Type) -> Option<Value> {
-        let args: Vec<Arc<Constant>> =
-            args.iter().map(|&arg| self.as_constant(arg)).collect::<Option<_>>()?;
-        if args.is_empty() {
+        let mut constants = Vec::with_capacity(args.len());
+        for &arg in args {
+            match self.as_constant(arg) {
+                Some(constant) => constants.push(constant),
+                None => constants.extend(self.constants_of_tuple(arg)?),
+            }
+        }
+        if constants.is_empty() {
             return None;
         }
-        let constant = evaluate(&self.cx, op, &args, attrs, ty)?;
+        let constant = evaluate(&self.cx, op, &constants, attrs, ty)?;
         self.spend(constant.data.len()).then(|| self.constant(constant))
     }
 
@@ -344,6 +349,21 @@ impl Builder {
             }
             Form::Unbound(..) | Form::Missing => None,
         }
+    }
+
+    /// The fields of a tuple of constants.
+    fn constants_of_tuple(&self, value: Value) -> Option<Vec<Arc<Constant>>> {
+        let Form::Ready(tuple) = self.entry(value).form else { return None };
+        let body = self.tx.body();
+        if body.raw_node(tuple).kind != Kind::TUPLE.0 {
+            return None;
+        }
+        let constant = |field: Expr| {
+            let raw = body.raw_node(field);
+            let is_constant = raw.kind == Kind::CONSTANT.0;
+            is_constant.then(|| self.tx.constants()[raw.data as usize].clone())
+        };
+        body.operands(tuple).iter().map(constant).collect()
     }
 
     /// Whether a value is a constant.
