@@ -82,9 +82,15 @@ impl Piece {
         let Some((&column, rows)) = loops.split_last() else { return no_sums() };
         let of_acc = schedule.loops(acc)?;
         let kept = schedule.reduced_and_kept(acc, &of_acc).1.len();
+        // The inner sum is one for each step of the outer one.
+        let of_parts = schedule.loops(parts)?;
+        let is_of_steps = schedule.reduced_and_kept(parts, &of_parts).1.len() == kept + 1;
         let is_one = |&each: &Loop| schedule.extent(each) == Some(1);
         let is_known = schedule.extent(column).is_some_and(|columns| columns > 1);
-        let is_row = rows.iter().all(is_one) && kept == loops.len() && of_acc.len() == kept + 1;
+        let is_row = rows.iter().all(is_one)
+            && kept == loops.len()
+            && of_acc.len() == kept + 1
+            && is_of_steps;
         if is_row && is_known { Ok(()) } else { no_sums() }
     }
 

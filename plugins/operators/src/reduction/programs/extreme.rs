@@ -1,12 +1,13 @@
 //! The place of the largest or the smallest element along an axis: the first of equal ones, and the first that is no number.
 
-use tenon_plugin_api::ir::BinaryOp;
+use tenon_plugin_api::ir::{BinaryOp, DType};
 use tenon_plugin_api::op::Result;
-use tenon_plugin_api::program::{Program, Reducer, Scalar};
+use tenon_plugin_api::program::{Extent, Program, Reducer, Scalar};
 
 use crate::program::index::axis_of;
 
-/// Each result as the place of the best of its elements.
+/// Each result as the place of the best of its elements: the first that is as good as the best of all, which is no number where one is none.
+/// Both are reductions that run in vectors; a state of a value and its place goes from element to element.
 pub(crate) fn extreme<'p>(program: &'p Program, axis: i64, is_max: bool) -> Result<()> {
     let (data, out) = (program.input(0), program.output(0));
     let axis = axis_of(axis, data.shape().len())?;
@@ -19,21 +20,22 @@ pub(crate) fn extreme<'p>(program: &'p Program, axis: i64, is_max: bool) -> Resu
         }
         data.wide(&indices)
     };
-    let worst = if is_max { Reducer::Max } else { Reducer::Min };
-    let first = [worst.identity(program, data.compute_dtype()), program.index(0)];
-    let [_, place] = program.fold_by(
-        if is_max { "argmax" } else { "argmin" },
-        ["best", "place"],
-        out.shape(),
-        &[data.shape()[axis]],
-        first,
-        |i, r, [best, place]| {
+    let (worst, extent) = (if is_max { Reducer::Max } else { Reducer::Min }, data.shape()[axis]);
+    let dtype = data.compute_dtype();
+    let best =
+        program.reduce("best", worst, dtype, out.shape(), &[extent], |i, r| element(i, r[0]));
+    let none = Reducer::Min.identity(program, DType::I64);
+    let place =
+        program.reduce("place", Reducer::Min, DType::I64, out.shape(), &[extent], |i, r| {
             let value = element(i, r[0]);
-            let is_better = is_better(value, best, is_max);
-            [is_better.select(value, best), is_better.select(r[0], place)]
-        },
-    );
-    program.set(&out, |i| place.at(i));
+            let mut is_best = value.binary(BinaryOp::Eq, best.at(i));
+            if dtype.is_float() {
+                is_best = is_best.binary(BinaryOp::Or, value.binary(BinaryOp::Ne, value));
+            }
+            is_best.select(r[0], none)
+        });
+    // Where there are no elements, there is no place either.
+    program.set(&out, |i| place.at(i).min(extent.index(program) - 1).max(0));
     Ok(())
 }
 
