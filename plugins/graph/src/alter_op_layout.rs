@@ -91,11 +91,8 @@ impl Alter<'_> {
         let blocked = match (op, args.as_slice()) {
             ("nn.conv2d", &[x, weight]) => self.plain(Images::Flat, x, weight, attrs),
             ("nn.conv3d", &[x, weight]) => self.plain(Images::Deep, x, weight, attrs),
-            ("nn.byte_conv2d", &[x, weight, beyond]) => {
-                self.bytes(Images::Flat, x, weight, beyond, attrs)
-            }
-            ("nn.byte_conv3d", &[x, weight, beyond]) => {
-                self.bytes(Images::Deep, x, weight, beyond, attrs)
+            (op @ ("nn.byte_conv2d" | "nn.byte_conv3d"), &[x, weight, beyond]) => {
+                self.bytes(op, [x, weight, beyond], attrs)
             }
             ("nn.conv2d_winograd", &[x, weight]) => self.winograd(x, weight, attrs),
             ("nn.dense" | "matmul", &[x, weight]) => {

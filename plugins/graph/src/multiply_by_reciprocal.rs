@@ -15,6 +15,7 @@
 use tenon_plugin_api::prelude::*;
 
 use crate::convert_to_dots::has_feature;
+use crate::scaled::Clipped;
 
 /// More steps than a byte has are not worth the time to try them; those of 16 bits are.
 const MOST_STEPS: f64 = 65536.0;
@@ -71,32 +72,19 @@ struct Quantized {
 
 impl Quantized {
     fn of(rw: &mut Rewriter, expr: Expr) -> Option<Self> {
-        let clip = rw.call_of(expr, "clip")?;
         if rw.tensor(expr)?.0 != DType::F32 {
             return None;
         }
-        let attrs = rw.terms().attrs(clip.attrs);
-        let [least, most] = [attrs.float("min")?, attrs.float("max")?];
-        let (rounded, zero) = match rw.call_of(clip.args[0], "add") {
-            Some(sum) => (sum.args[0], Some(sum.args[1])),
-            None => (clip.args[0], None),
-        };
-        let round = rw.call_of(rounded, "round")?;
-        let quotient = rw.call_of(round.args[0], "divide")?;
-        let &[x, scale] = quotient.args.as_slice() else { return None };
-        let scale = rw.splat(scale)? as f32;
-        let moved = match zero {
-            Some(zero) => rw.splat(zero)?,
-            None => 0.0,
-        };
-        let bounds = [least - moved, most - moved];
+        let of = Clipped::of(rw, expr)?;
+        let (x, scale, zero, clip) = (of.x, of.scale as f32, of.zero, of.attrs);
+        let bounds = of.bounds.map(|bound| bound - of.moved);
         let are_known = bounds.iter().all(|bound| bound.fract() == 0.0 && bound.abs() < LARGEST);
         let is_usual = (SMALLEST..1.0 / SMALLEST).contains(&f64::from(scale));
         (are_known && is_usual && bounds[1] - bounds[0] < MOST_STEPS).then_some(Self {
             x,
             scale,
             zero,
-            clip: clip.attrs,
+            clip,
             bounds,
         })
     }

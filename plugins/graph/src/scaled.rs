@@ -79,19 +79,39 @@ impl Rounded {
         }
         let (least, most) = rw.tensor(expr)?.0.int_bounds();
         let cast = rw.call_of(expr, "cast")?;
-        let clip = rw.call_of(cast.args[0], "clip")?;
+        let of = Clipped::of(rw, cast.args[0])?;
+        let is_all = of.bounds == [least as f64, most as f64];
+        is_all.then_some(Self { x: of.x, scale: of.scale, zero: of.moved })
+    }
+}
+
+/// `clip(round(x / scale) + zero)`, of a scale and a zero that are known.
+pub(crate) struct Clipped {
+    pub(crate) x: Expr,
+    pub(crate) scale: f64,
+    /// None where nothing is added.
+    pub(crate) zero: Option<Expr>,
+    /// What the zero is.
+    pub(crate) moved: f64,
+    pub(crate) bounds: [f64; 2],
+    pub(crate) attrs: Attrs,
+}
+
+impl Clipped {
+    pub(crate) fn of(rw: &mut Rewriter, expr: Expr) -> Option<Self> {
+        let clip = rw.call_of(expr, "clip")?;
         let attrs = rw.terms().attrs(clip.attrs);
-        if attrs.float("min") != Some(least as f64) || attrs.float("max") != Some(most as f64) {
-            return None;
-        }
+        let bounds = [attrs.float("min")?, attrs.float("max")?];
         let (rounded, zero) = match rw.call_of(clip.args[0], "add") {
-            Some(sum) => (sum.args[0], rw.splat(sum.args[1])?),
-            None => (clip.args[0], 0.0),
+            Some(sum) => (sum.args[0], Some(sum.args[1])),
+            None => (clip.args[0], None),
         };
+        let moved = zero.map_or(Some(0.0), |zero| rw.splat(zero))?;
         let round = rw.call_of(rounded, "round")?;
         let quotient = rw.call_of(round.args[0], "divide")?;
         let &[x, scale] = quotient.args.as_slice() else { return None };
-        Some(Self { x, scale: rw.splat(scale)?, zero })
+        let scale = rw.splat(scale)?;
+        Some(Self { x, scale, zero, moved, bounds, attrs: clip.attrs })
     }
 }
 

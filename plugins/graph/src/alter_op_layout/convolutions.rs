@@ -79,19 +79,15 @@ impl Alter<'_> {
     }
 
     /// Blocks a convolution of bytes, whose kernels lie by quads of input channels.
-    pub(super) fn bytes(
-        &mut self,
-        images: Images,
-        x: Expr,
-        weight: Expr,
-        beyond: Expr,
-        attrs: Attrs,
-    ) -> Option<Blocked> {
+    pub(super) fn bytes(&mut self, op: &str, args: [Expr; 3], attrs: Attrs) -> Option<Blocked> {
         let read = self.body.terms().attrs(attrs);
         if read.str("data_layout").is_some() || read.str("kernel_layout").is_some() {
             return None;
         }
-        let &[outputs, per_group, _, _, ..] = self.shape(weight)?.as_slice() else { return None };
+        let [x, weight, _] = args;
+        let kernel = self.shape(weight)?;
+        let images = Images::of_rank(kernel.len())?;
+        let &[outputs, per_group, ..] = kernel.as_slice() else { return None };
         let [outputs, per_group] = [outputs, per_group].map(|dim| self.body.terms().dim_value(dim));
         let (groups, per_group) = (read.int("groups").unwrap_or(1), per_group?);
         let is_of_quads = |block: &i64| block % QUAD == 0 && per_group % block == 0;
@@ -101,11 +97,6 @@ impl Alter<'_> {
         let output_block = self.panels.block_of(outputs? / groups)?;
         let kernel_layout = format!("{}{output_block}o{QUAD}i", images.plain_kernel());
         let blocks = [input_block, output_block];
-        let args = [x, weight, beyond];
-        let op = match images {
-            Images::Deep => "nn.byte_conv3d",
-            _ => "nn.byte_conv2d",
-        };
         self.convolution(op, &args, attrs, blocks, kernel_layout)
     }
 
