@@ -456,3 +456,14 @@ fn images_of_any_size_are_convolved_in_tiles() {
     let calls = images.map(|size| [image(size, 1)]);
     check(&of_four, &calls.each_ref().map(|call| &call[..]));
 }
+
+/// Each begins behind all before it, at a sum of as many sizes: compiled so that this takes no time in powers of them.
+#[test]
+fn a_hundred_tensors_of_any_sizes_are_put_together() {
+    let list = |of: &dyn Fn(usize) -> String| (0..100).map(of).collect::<Vec<_>>().join(", ");
+    let params = list(&|number| format!("%x{number}: f32[n{number}]"));
+    let parts = list(&|number| format!("%x{number}"));
+    let text = format!("fn @main({params}) {{\n  %y = concatenate(({parts}))\n  ret %y\n}}");
+    let inputs: Vec<Tensor> = (0..100).map(|number| floats(&[number % 4])).collect();
+    check(&text, &[&inputs]);
+}

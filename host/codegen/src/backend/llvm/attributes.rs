@@ -77,7 +77,7 @@ pub fn always_inline(func: FunctionValue<'_>) {
 }
 
 /// Says of a call that its result is all there is to it, so that it is made once, outside of loops.
-pub fn is_pure<'cx>(cx: &'cx Context, call: CallSiteValue<'cx>) {
+pub fn pure<'cx>(cx: &'cx Context, call: CallSiteValue<'cx>) {
     for name in ["memory", "nounwind", "willreturn"] {
         let kind = Attribute::get_named_enum_kind_id(name);
         call.add_attribute(AttributeLoc::Function, cx.create_enum_attribute(kind, 0));

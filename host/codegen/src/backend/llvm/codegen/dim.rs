@@ -18,7 +18,7 @@ use super::{
     statement::scalar,
     value::Value,
 };
-use crate::backend::llvm::attributes::is_pure;
+use crate::backend::llvm::attributes::pure;
 use tenon_ir::{BinaryOp, DType, Dim, DimView, Symbol, Terms};
 
 /// The values of symbols.
@@ -78,7 +78,7 @@ impl<'cx> Assembler<'cx, '_> {
         let code =
             cx.create_inline_asm(ty, String::new(), constraints.into(), false, false, None, false);
         let call = self.builder.build_indirect_call(ty, code, &[number.into()], "")?;
-        is_pure(self.cx, call);
+        pure(self.cx, call);
         let same = result_of(call)?.into_int_value();
         Ok(Value::scalar(DType::I64, same).with_range(value.range))
     }
