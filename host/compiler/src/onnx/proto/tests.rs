@@ -142,9 +142,11 @@ fn reads_types() {
     let dim = |number: u32| match number {
         0 => Message::new(),
         1 => Message::new().int(1, 3),
+        3 => Message::new().int(1, -1),
+        4 => Message::new().bytes(2, "?"),
         _ => Message::new().bytes(2, "batch"),
     };
-    let shape = Message::new().message(1, dim(2)).message(1, dim(1)).message(1, dim(0));
+    let shape = [2, 1, 0, 3, 4].iter().fold(Message::new(), |it, &kind| it.message(1, dim(kind)));
     let tensor = Message::new().int(1, 10).message(2, shape);
     let value = |name: &str, ty| Message::new().bytes(1, name).message(2, ty);
     let graph = Message::new()
@@ -157,7 +159,9 @@ fn reads_types() {
     let TypeProto::Tensor { elem_type: 10, shape: Some(shape) } = &graph.input[0].ty else {
         panic!("a tensor")
     };
-    assert_eq!(*shape, [Dimension::Param("batch"), Dimension::Value(3), Dimension::Unknown]);
+    let unknown = [Dimension::Unknown; 3];
+    assert_eq!(shape[..2], [Dimension::Param("batch"), Dimension::Value(3)]);
+    assert_eq!(shape[2..], unknown);
     assert!(matches!(graph.input[1].ty, TypeProto::Tensor { elem_type: 1, shape: None }));
     assert!(matches!(graph.input[2].ty, TypeProto::Unsupported("sequence")));
     assert!(matches!(graph.input[3].ty, TypeProto::Unknown));

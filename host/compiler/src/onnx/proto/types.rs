@@ -160,11 +160,18 @@ fn dimension<'a>(mut reader: Reader<'a>) -> Result<Dimension<'a>, WireError> {
     let mut dimension = Dimension::Unknown;
     while let Some(field) = reader.next_field()? {
         match field.number {
-            1 => dimension = Dimension::Value(field.int64()?),
+            // Exporters say -1 and `?` of what they do not know.
+            1 => {
+                dimension = match field.int64()? {
+                    -1 => Dimension::Unknown,
+                    value => Dimension::Value(value),
+                }
+            }
             2 => {
-                let name = field.string()?;
-                dimension =
-                    if name.is_empty() { Dimension::Unknown } else { Dimension::Param(name) };
+                dimension = match field.string()? {
+                    "" | "?" => Dimension::Unknown,
+                    name => Dimension::Param(name),
+                }
             }
             _ => {}
         }
