@@ -203,6 +203,24 @@ fn several_results_are_a_tuple() {
     );
 }
 
+/// As PyTorch's exporter writes `x.squeeze(0)` of a length that it does not know.
+#[test]
+fn a_length_that_is_dropped_where_it_is_one_has_to_be_one() {
+    let dropped = || {
+        let axes = inner().ints("axes", &[0]);
+        axes.node("Squeeze", &["x", "axes"], &["s"], &[]).output("s")
+    };
+    let squeezed = "fn @main(%x: f32[n, 3], %c: bool[]) -> f32[3]\n\
+                    %s = squeeze(%x) { axis = [0] }\n\
+                    ret %s";
+    assert_eq!(choice(dropped(), inner().output("x")).text(), squeezed);
+    let identity = inner().node("Identity", &["x"], &["i"], &[]).output("i");
+    assert_eq!(choice(dropped(), identity).text(), squeezed);
+    // Nothing is dropped of what the other branch gives.
+    let other = inner().node("Relu", &["x"], &["i"], &[]).output("i");
+    assert!(choice(dropped(), other).error().contains("branches whose results have different"));
+}
+
 #[test]
 fn choices_that_are_not_supported_are_named() {
     let other =
@@ -256,8 +274,8 @@ fn choices_that_are_wrong_say_so() {
         "the If (ai.onnx 17) that makes `y`: its branches give f32[n, 3] and bool[]",
     );
     wrong(
-        choice(inner().typed_output("x", FLOAT, &[N(4), N(3), N(2)]), x()),
-        "the output `x` is declared as f32[4, 3, 2], but it is f32[n, 3]",
+        choice(inner().typed_output("x", BOOL, &[S("n"), N(3)]), x()),
+        "the output `x` is declared as bool[n, 3], but it is f32[n, 3]",
     );
 }
 

@@ -283,7 +283,7 @@ fn inputs_can_be_given_as_constants() {
             &ImportOptions { inputs, ..ImportOptions::default() },
         )
     };
-    let module = import("to", tensor(vec![0, 2, -1])).unwrap();
+    let module = import("to", tensor(vec![0, 2, -1])).unwrap().module;
     let text = short(&print_module(&module, &mut WeightsPolicy::elided(4)));
     assert_eq!(text.lines().next().unwrap(), "fn @main(%x: f32[n, 6]) -> f32[n, 2, 3]");
     assert_eq!(

@@ -28,7 +28,7 @@ use std::path::Path;
 
 use tenon_compiler::io::Mapping;
 use tenon_compiler::ir::Module;
-use tenon_compiler::onnx::import::{ImportError, ImportOptions, import_mapping};
+use tenon_compiler::onnx::import::{ImportError, ImportOptions, Imported, import_mapping};
 use tenon_compiler::text::{WeightsPolicy, print_module};
 
 use writer::Message;
@@ -113,6 +113,10 @@ impl Model {
     }
 
     fn import(&self, dims: &[(&str, i64)]) -> Result<Module, ImportError> {
+        self.imported(dims).map(|imported| imported.module)
+    }
+
+    fn imported(&self, dims: &[(&str, i64)]) -> Result<Imported, ImportError> {
         let dims = dims.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
         let file = Mapping::in_memory(Path::new("m.onnx"), self.bytes());
         import_mapping(

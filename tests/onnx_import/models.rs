@@ -41,7 +41,7 @@ fn real_models_are_imported() {
             batch.iter().map(|&value| ("batch".to_owned(), value)).collect();
         let options = ImportOptions { dims, ..Default::default() };
         let module = match import(&tenon_compiler::testing::cx(), &root.join(file), &options) {
-            Ok(module) => module,
+            Ok(imported) => imported.module,
             Err(error) => panic!("{error}"),
         };
         let main = module.get_str("main").expect("a module has a main function");

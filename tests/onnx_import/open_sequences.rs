@@ -22,7 +22,7 @@ fn held(name: &str, kind: u32, dims: &[D]) -> Message {
 pub(super) fn compile(model: &Model) -> Compiled {
     let file = Mapping::in_memory(Path::new("m.onnx"), model.bytes());
     let module = import_mapping(&compiled::cx(), &file, &ImportOptions::default());
-    let module = module.unwrap_or_else(|error| panic!("{error}"));
+    let module = module.unwrap_or_else(|error| panic!("{error}")).module;
     compiled::compile(&module).unwrap_or_else(|error| panic!("{error}"))
 }
 

@@ -109,7 +109,7 @@ impl Case {
         // What is open stays so where there is data of several sizes.
         let dims = if self.sizes.is_empty() { self.dims()? } else { BTreeMap::new() };
         let as_given = ImportOptions { dims, ..ImportOptions::default() };
-        let list = match import(&compiled::cx(), &self.model, &as_given) {
+        let list = match import(&compiled::cx(), &self.model, &as_given).map(|it| it.module) {
             // The 0 and the -1 of a `Reshape` ask for another size.
             Ok(module) if self.refuses_sizes(&module) => {
                 let list = [Unsupported {
@@ -260,7 +260,7 @@ impl Case {
             };
             let inputs = self.inputs.iter().filter(|(_, tensor)| is_fixed(tensor));
             options.inputs = inputs.map(|(name, tensor)| (name.clone(), tensor.clone())).collect();
-            match import(&compiled::cx(), &self.model, &options) {
+            match import(&compiled::cx(), &self.model, &options).map(|it| it.module) {
                 Ok(module) => return Some(module),
                 Err(ImportError::Unsupported { list, .. }) => {
                     is_wanted = wants_constants(&list.items);

@@ -30,7 +30,7 @@ pub(super) struct BisectArgs {
 
 pub(super) fn bisect(global: &Global, args: &BisectArgs) -> Result<(), Failure> {
     let session = global.open_session()?;
-    let Model { module, files } = args.job.read(&session)?;
+    let Model { module, files, .. } = args.job.read(&session)?;
     if let Some(output) = &args.output {
         files.refuse(output)?;
     }

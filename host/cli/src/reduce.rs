@@ -34,7 +34,7 @@ pub(super) struct ReduceArgs {
 
 pub(super) fn reduce(global: &Global, args: &ReduceArgs) -> Result<(), Failure> {
     let session = global.open_session()?;
-    let Model { module, files } = args.job.read(&session)?;
+    let Model { module, files, .. } = args.job.read(&session)?;
     files.refuse(&args.output)?;
     let judge = Judge::new(session, args, &module)?;
     if !judge.fails(&module)? {

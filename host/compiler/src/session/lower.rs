@@ -23,6 +23,7 @@ impl Session {
         watch: &mut Watch<'_>,
     ) -> Result<Module, SessionError> {
         let module = &model.module;
+        model.notes.iter().for_each(|note| watch.observer.warns(note));
         if let Pipeline::None = options.pipeline {
             return Ok(module.clone());
         }

@@ -1,14 +1,14 @@
 //! What is compiled: models from files, from memory, or built by a program.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::{Session, SessionError};
 use crate::check::{Violation, check};
 use crate::diagnostics::{Diagnostic, Diagnostics, Source};
 use crate::io::{InputFiles, Mapping};
 use crate::ir::{Cx, Module};
-use crate::onnx::import::{ImportOptions, import_mapping, import_with_files};
+use crate::onnx::import::{ImportOptions, Imported, import, import_mapping};
 use crate::text::{parse_checked_module, read_checked_module};
 
 /// Values for symbolic dimensions.
@@ -21,12 +21,14 @@ pub struct Model {
     pub module: Module,
     /// What it was read from: no output may replace it.
     pub files: InputFiles,
+    /// What is to be told of it before it is compiled.
+    pub notes: Vec<String>,
 }
 
 impl From<Module> for Model {
     /// A module that a program has built, in a context of [`Session::context`].
     fn from(module: Module) -> Model {
-        Model { module, files: InputFiles::default() }
+        Model { module, files: InputFiles::default(), notes: Vec::new() }
     }
 }
 
@@ -38,20 +40,20 @@ impl Session {
 
     /// Reads a model: a file that ends in `.onnx`, or a module's text with its weights beside it.
     pub fn read(&self, path: &Path, dims: &Dims) -> Result<Model, SessionError> {
-        let (module, weights) = match path.extension().is_some_and(|it| it == "onnx") {
-            true => self.read_onnx(path, dims)?,
+        let (module, weights, notes) = match path.extension().is_some_and(|it| it == "onnx") {
+            true => {
+                let Imported { module, files, notes } =
+                    import(&self.context(), path, &with_dims(dims))?;
+                (well_formed(module)?, files, notes)
+            }
             false => {
                 no_dims(&path.display().to_string(), dims)?;
-                read_checked_module(&self.context(), path)?
+                let (module, weights) = read_checked_module(&self.context(), path)?;
+                (module, weights, Vec::new())
             }
         };
         let files = InputFiles::new(std::iter::once(path.to_owned()).chain(weights));
-        Ok(Model { module, files })
-    }
-
-    fn read_onnx(&self, path: &Path, dims: &Dims) -> Result<(Module, Vec<PathBuf>), SessionError> {
-        let (module, weights) = import_with_files(&self.context(), path, &with_dims(dims))?;
-        Ok((well_formed(module)?, weights))
+        Ok(Model { module, files, notes })
     }
 
     /// An ONNX model in memory. `path` is what it is called in messages, and where its external data would lie.
@@ -62,8 +64,9 @@ impl Session {
         dims: &Dims,
     ) -> Result<Model, SessionError> {
         let file = Mapping::in_memory(path, bytes);
-        let module = import_mapping(&self.context(), &file, &with_dims(dims))?;
-        Ok(well_formed(module)?.into())
+        let Imported { module, notes, .. } =
+            import_mapping(&self.context(), &file, &with_dims(dims))?;
+        Ok(Model { notes, ..well_formed(module)?.into() })
     }
 
     /// A module's text in memory, which names no weights file. `name` is what it is called in messages.

@@ -105,7 +105,7 @@ impl Cases {
         model: &ModelProto<'_>,
         choices: &BTreeMap<String, Few>,
         options: &ImportOptions,
-        import: &dyn Fn(&ImportOptions) -> Result<Module, Stop>,
+        import: &dyn Fn(&ImportOptions) -> Option<Module>,
     ) -> Option<Self> {
         let inputs: Vec<CaseInput> = choices
             .iter()
@@ -127,7 +127,7 @@ impl Cases {
             for (input, elements) in cases.inputs.iter().zip(cases.parts(&elements)) {
                 with.inputs.insert(input.name.clone(), input.tensor(elements)?);
             }
-            let Ok(module) = import(&with) else { continue };
+            let Some(module) = import(&with) else { continue };
             let main = module.get_str("main")?;
             let view = main.view();
             let ty = view.ty(view.root());

@@ -29,6 +29,7 @@ use super::rules::{self, NEWEST_VERSION, OLDEST_VERSION};
 use super::scope::{Frame, Role, Values, standard_domain};
 use super::sequences::open_result;
 use super::sizes::Wanted;
+use super::squeeze::drops_axes;
 
 /// The rule that makes one element without dimensions of a tensor of one.
 pub(super) const SCALAR: &str = "tenon::Scalar";
@@ -142,6 +143,7 @@ impl<'m> Importer<'m> {
         let (graph, both) = match known {
             Some(true) => (then, None),
             Some(false) => (otherwise, None),
+            None if drops_axes(then, otherwise) => (then, None),
             None => {
                 let cond = self.condition(frame, node, cond)?;
                 let (otherwise, sequences) = (Some(otherwise), Vec::new());

@@ -34,18 +34,20 @@ pub struct ImportOptions {
     pub inputs: BTreeMap<String, Tensor>,
 }
 
-/// Imports a model file, into a context that knows the operators.
-pub fn import(cx: &Cx, path: &Path, options: &ImportOptions) -> Result<Module, ImportError> {
-    import_with_files(cx, path, options).map(|(module, _)| module)
+/// What became of a model.
+#[derive(Debug)]
+pub struct Imported {
+    /// Its program.
+    pub module: Module,
+    /// The files beside it that its weights lie in.
+    pub files: Vec<PathBuf>,
+    /// What is to be told of it: where it contradicts itself, and that does no harm.
+    pub notes: Vec<String>,
 }
 
-/// Imports a model file. The second result are the files beside it that its weights lie in.
-pub fn import_with_files(
-    cx: &Cx,
-    path: &Path,
-    options: &ImportOptions,
-) -> Result<(Module, Vec<PathBuf>), ImportError> {
-    import_all(cx, &open_model(path)?, options)
+/// Imports a model file, into a context that knows the operators.
+pub fn import(cx: &Cx, path: &Path, options: &ImportOptions) -> Result<Imported, ImportError> {
+    import_mapping(cx, &open_model(path)?, options)
 }
 
 /// Imports a mapped model file.
@@ -53,15 +55,7 @@ pub fn import_mapping(
     cx: &Cx,
     file: &Mapping,
     options: &ImportOptions,
-) -> Result<Module, ImportError> {
-    import_all(cx, file, options).map(|(module, _)| module)
-}
-
-fn import_all(
-    cx: &Cx,
-    file: &Mapping,
-    options: &ImportOptions,
-) -> Result<(Module, Vec<PathBuf>), ImportError> {
+) -> Result<Imported, ImportError> {
     let mut model = decode_model(file)?;
     let imported = Graphs::of(&model).map_err(Stop::Wire).and_then(|mut graphs| {
         put_in_order(&mut model, &mut graphs);
@@ -80,7 +74,11 @@ fn import_all(
             Err(stop @ Stop::Unsupported(_)) => stop,
             other => return other,
         };
-        let with_values = |options: &ImportOptions| Ok(import(options, None, None)?.0);
+        // Values with which the model contradicts itself are none that it is for.
+        let with_values = |options: &ImportOptions| {
+            let imported = import(options, None, None).ok()?;
+            imported.notes.is_empty().then_some(imported.module)
+        };
         match Cases::find(model, &choices.take(), options, &with_values) {
             Some(cases) => import(options, Some(&cases), None),
             None => import_with_found(&|found| import(options, None, Some(found)), &findable, stop),
@@ -194,6 +192,8 @@ pub(super) struct Importer<'m> {
     pub(super) dims: Dims<'m>,
     pub(super) problems: Problems,
     pub(super) stand_ins: StandIns<'m>,
+    /// What is to be told.
+    pub(super) notes: Vec<String>,
     /// Outputs that cannot be made; that is a problem as soon as something reads them.
     pub(super) absent: HashMap<Value, Absent<'m>>,
     pub(super) functions: HashMap<(&'m str, &'m str, &'m str), &'m FunctionProto<'m>>,
@@ -231,6 +231,7 @@ impl<'m> Importer<'m> {
             dims,
             problems: Problems::default(),
             stand_ins: StandIns::default(),
+            notes: Vec::new(),
             absent: HashMap::new(),
             functions: HashMap::new(),
             surveyed: HashSet::new(),
@@ -240,7 +241,7 @@ impl<'m> Importer<'m> {
         }
     }
 
-    fn run(mut self) -> Result<(Module, Vec<PathBuf>), Stop> {
+    fn run(mut self) -> Result<Imported, Stop> {
         self.survey()?;
         let mut values = Values::default();
         self.weights(&self.model.graph, &mut values)?;
@@ -267,7 +268,7 @@ impl<'m> Importer<'m> {
         module.insert(self.cx.symbol("main"), func);
         module.attrs = module_attrs(&self.cx, &inputs, &names);
         let files = self.tensors.external_files().map(Path::to_owned).collect();
-        Ok((module, files))
+        Ok(Imported { module, files, notes: self.notes })
     }
 
     /// The names and values of the outputs, once all nodes are translated.

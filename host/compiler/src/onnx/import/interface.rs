@@ -182,7 +182,7 @@ impl<'m> Importer<'m> {
 
     fn fixed_input(&mut self, name: &str, ty: Type, tensor: &Tensor) -> Result<Value, Stop> {
         let constant = Constant::of_tensor(tensor, &self.cx);
-        if is_different(&self.cx, ty, constant.ty) {
+        if difference(&self.cx, ty, constant.ty).is_some() {
             let terms = self.cx.terms();
             let (declared, found) = (terms.type_text(ty), terms.type_text(constant.ty));
             let name = quoted(name);
@@ -232,9 +232,10 @@ impl<'m> Importer<'m> {
         self.builder.tuple(&[held, parts[1]])
     }
 
-    /// Compares an output with its declaration, as far as that says something.
+    /// Compares an output with its declaration, as far as that says something. Exporters are often wrong about shapes, and
+    /// other runtimes only warn: what the graph computes holds.
     pub(super) fn check_output(
-        &self,
+        &mut self,
         output: &ValueInfoProto<'m>,
         found: Type,
     ) -> Result<(), Stop> {
@@ -272,10 +273,18 @@ impl<'m> Importer<'m> {
                 self.cx.tensor_type(dtype, &dims.collect::<Vec<_>>())
             }
         };
-        match is_different(&self.cx, declared, found) {
-            true => wrong(terms.type_text(declared)),
-            false => Ok(()),
+        match difference(&self.cx, declared, found) {
+            Some(Difference::ElementType) => return wrong(terms.type_text(declared)),
+            Some(Difference::Shape) => {
+                let (declared, found) = (terms.type_text(declared), terms.type_text(found));
+                let output = quoted(output.name);
+                self.notes.push(format!(
+                    "the output {output} is declared as {declared}, but it is {found}, which holds"
+                ));
+            }
+            None => {}
         }
+        Ok(())
     }
 }
 
@@ -296,16 +305,21 @@ fn is_tuple(ty: TypeView<'_>) -> bool {
     matches!(ty, TypeView::Tuple(_))
 }
 
-/// Whether two tensor types differ whatever their symbols stand for.
-fn is_different(cx: &Cx, a: Type, b: Type) -> bool {
+/// In what two tensor types differ whatever their symbols stand for.
+enum Difference {
+    ElementType,
+    Shape,
+}
+
+fn difference(cx: &Cx, a: Type, b: Type) -> Option<Difference> {
     let terms = cx.terms();
     let differs = |(&a, &b): (&Dim, &Dim)| {
         terms.dim_value(cx.dim_sub(a, b)).is_some_and(|difference| difference != 0)
     };
-    match (terms.tensor(a), terms.tensor(b)) {
-        (Some((x, a)), Some((y, b))) => {
-            x != y || a.len() != b.len() || a.iter().zip(b).any(differs)
-        }
-        _ => false,
+    let ((x, a), (y, b)) = terms.tensor(a).zip(terms.tensor(b))?;
+    if x != y {
+        return Some(Difference::ElementType);
     }
+    let is_different = a.len() != b.len() || a.iter().zip(b).any(differs);
+    is_different.then_some(Difference::Shape)
 }

@@ -61,12 +61,13 @@ mod scope;
 mod sequences;
 mod shapes;
 mod sizes;
+mod squeeze;
 mod stand_ins;
 mod survey;
 mod sweep;
 mod tensor;
 
-pub use driver::{ImportOptions, import, import_mapping, import_with_files};
+pub use driver::{ImportOptions, Imported, import, import_mapping};
 pub use error::{
     GraphProblem, ImportError, OptionProblem, Unsupported, UnsupportedList, WrongList,
 };
