@@ -349,9 +349,32 @@ fn rows_of_all_trips_have_their_number() {
         "{text}"
     );
     // The number of rows is that of an input, and then the loop makes as many trips.
-    let graph = body(&["i", "d", "v"], same(), &["again", "v", "v"]);
+    let graph =
+        body(&["i", "d", "v"], same().node("Neg", &["v"], &["w"], &[]), &["again", "w", "v"]);
     let model = model_of_rows(graph);
     assert!(model.text().contains("loop(%y_body, dim(n), const(bool[], true), (%x,))"));
+}
+
+/// As TensorFlow carries the weights of a cell.
+#[test]
+fn what_no_trip_changes_is_not_carried() {
+    let inner = inner()
+        .node("Identity", &["w"], &["w1"], &[])
+        .node("Mul", &["v", "w1"], &["u"], &[])
+        .node("Identity", &["w1"], &["w2"], &[])
+        .node("Identity", &["d"], &["again"], &[]);
+    let graph = body(&["i", "d", "w", "v", "k"], inner, &["again", "w2", "u", "k"]);
+    let model = repeated(&["m", "c", "x", "x", "five"], graph, &["y", "z", "n"]);
+    assert_eq!(
+        model.text(),
+        "fn @main(%x: f32[n, 3], %m: i64[], %c: bool[]) -> (f32[n, 3], f32[n, 3], i64[])\n\
+         %y_body = fn (%i: i64[], %v: f32[n, 3]) -> (bool[], f32[n, 3]) {\n\
+         %u = multiply(%v, %x)\n\
+         ret (const(bool[], true), %u)\n\
+         %y_loop = loop(%y_body, %m, %c, (%x,)) { out = (f32[n, 3],) }\n\
+         %z = %y_loop.0\n\
+         ret (%x, %z, const(i64[], 5, \"five\"))"
+    );
 }
 
 fn model_of_rows(graph: Message) -> Model {
@@ -510,14 +533,15 @@ fn what_a_loop_carries_may_change_its_shape() {
 /// The body may be left before, so how many rows there are is counted.
 #[test]
 fn rows_of_a_loop_that_may_be_left_are_counted() {
-    let graph = body(&["i", "d", "v"], inner(), &["d", "v", "v"]);
+    let graph = body(&["i", "d", "v"], inner().node("Neg", &["v"], &["w"], &[]), &["d", "w", "v"]);
     let model = repeated(&["five", "c", "x"], graph, &["y", "z"]);
     assert_eq!(
         model.text(),
         "fn @main(%x: f32[n, 3], %m: i64[], %c: bool[]) -> (f32[n, 3], f32[y_size, n, 3])\n\
          %y_body = fn (%i: i64[], %v: f32[n, 3], %trips: i64[]) -> (bool[], f32[n, 3], i64[], f32[n, 3]) {\n\
+         %w = negative(%v)\n\
          %y_add = add(%i, const(i64[], 1))\n\
-         ret (const(bool[], true), %v, %y_add, %v)\n\
+         ret (const(bool[], true), %w, %y_add, %v)\n\
          %y_loop = loop(%y_body, dim(5), %c, (%x, const(i64[], 0))) { out = (f32[n, 3], i64[], f32[*]) }\n\
          %y_item = %y_loop.1\n\
          %y_reshape = reshape(%y_item, shape(1))\n\

@@ -61,6 +61,8 @@ pub(super) struct LoopBody<'m> {
     pub(super) places: Vec<(i64, bool)>,
     /// The sequences that it only puts elements behind: their places among what the model carries, and what they are before.
     pub(super) appended: Vec<(usize, Value)>,
+    /// What no trip changes: its place among what the model carries, and what it is.
+    pub(super) kept: Vec<(usize, Value)>,
     /// The sequences of open length that it carries, by their places among `carried`.
     pub(super) sequences: Vec<usize>,
     /// The loop around it over what stands in a batch.
@@ -157,12 +159,12 @@ impl<'m> Importer<'m> {
             Some(go) => self.scalar(go, DType::BOOL)?,
         };
         let counts = self.finds(frame, node, ROWS_FOUND);
-        let Carried { names, values: carried, appended, sequences } =
+        let Carried { names, values: carried, appended, kept, sequences } =
             self.carried(graph, carried)?;
         let varied = self.varied(frame, node, &carried);
         let names = [graph.input[0].name].into_iter().chain(names);
         let (params, inner) = self.begin_body(names, &carried, (&varied, counts))?;
-        let inner = self.sequences_in_body(inner, &appended, &sequences)?;
+        let inner = self.sequences_in_body(inner, [&appended, &kept], &sequences)?;
         // A body runs while the condition is true.
         let mut values = vec![params[0], self.boolean(true)];
         values.extend(inner);
@@ -179,6 +181,7 @@ impl<'m> Importer<'m> {
             says_again,
             places,
             appended,
+            kept,
             sequences,
             batch: None,
         };
@@ -374,7 +377,7 @@ impl<'m> Importer<'m> {
         results: &mut [Value],
     ) -> Result<(), Problem> {
         let graph = body.graph;
-        let count = body.carried.len() + body.appended.len();
+        let count = body.carried.len() + body.appended.len() + body.kept.len();
         let first = count + usize::from(body.says_again);
         let declared = graph.output.iter().skip(first);
         for (row, output) in results.iter_mut().skip(body.carried.len()).zip(declared) {

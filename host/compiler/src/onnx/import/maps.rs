@@ -64,6 +64,7 @@ impl<'m> Importer<'m> {
             says_again: false,
             places: vec![(0, false); graph.output.len()],
             appended: Vec::new(),
+            kept: Vec::new(),
             sequences: Vec::new(),
             batch: None,
         };

@@ -47,6 +47,7 @@ mod error;
 mod evaluate;
 mod graphs;
 mod interface;
+mod kept;
 mod long_dims;
 mod loops;
 mod maps;

@@ -111,6 +111,7 @@ impl<'m> Importer<'m> {
             says_again,
             places,
             appended: Vec::new(),
+            kept: Vec::new(),
             sequences: Vec::new(),
             batch: None,
         };

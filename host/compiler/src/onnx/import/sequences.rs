@@ -20,6 +20,7 @@ use tenon_plugin_api::rule::import::Known;
 use super::builder::Value;
 use super::driver::Importer;
 use super::error::Problem;
+use super::kept::are_kept;
 use super::loops::LoopBody;
 use super::scope::{Frame, standard_domain};
 use super::tensor::dtype_of_code;
@@ -40,6 +41,7 @@ pub(super) fn open_result(at: usize) -> String {
 }
 
 /// What a loop carries.
+#[derive(Default)]
 pub(super) struct Carried<'m> {
     /// The names that it has in the body.
     pub(super) names: Vec<&'m str>,
@@ -47,6 +49,8 @@ pub(super) struct Carried<'m> {
     /// The sequences that the body only puts elements behind, which are not carried: where they stand in the model, and what they
     /// are before the first trip.
     pub(super) appended: Vec<(usize, Value)>,
+    /// What no trip changes, which is not carried either: where it stands in the model, and what it is.
+    pub(super) kept: Vec<(usize, Value)>,
     /// Which of `values` are other sequences.
     pub(super) sequences: Vec<usize>,
 }
@@ -65,9 +69,13 @@ impl<'m> Importer<'m> {
             true => self.are_appended(graph, &names),
             false => vec![false; all.len()],
         };
-        let (values, appended) = (Vec::with_capacity(all.len()), Vec::new());
-        let mut carried = Carried { names: Vec::new(), values, appended, sequences: Vec::new() };
+        let are_kept = are_kept(graph, all.len());
+        let mut carried = Carried::default();
         for (at, (value, (name, _))) in all.into_iter().zip(names).enumerate() {
+            if are_kept[at] {
+                carried.kept.push((at, value));
+                continue;
+            }
             if self.is_optional(value) {
                 let reason = "an optional value, as one that it carries";
                 return Err(Problem::Unsupported(reason.into()));
@@ -96,15 +104,17 @@ impl<'m> Importer<'m> {
     pub(super) fn sequences_in_body(
         &mut self,
         mut carried: Vec<Value>,
-        appended: &[(usize, Value)],
+        [appended, kept]: [&[(usize, Value)]; 2],
         sequences: &[usize],
     ) -> Result<Vec<Value>, Problem> {
         for &at in sequences {
             carried[at] = self.sequence_of(carried[at])?;
         }
+        let mut beside = kept.to_vec();
         for &(at, _) in appended {
-            carried.insert(at, self.builder.tuple(&[])?);
+            beside.push((at, self.builder.tuple(&[])?));
         }
+        put_in(&mut carried, beside);
         Ok(carried)
     }
 
@@ -116,10 +126,19 @@ impl<'m> Importer<'m> {
         results: &mut Vec<Value>,
     ) -> Result<(), Problem> {
         let mut rows = Vec::with_capacity(body.appended.len());
-        for &(at, _) in body.appended.iter().rev() {
-            rows.push(results.remove(at));
+        let beside: HashMap<usize, bool> = [(&body.kept, false), (&body.appended, true)]
+            .into_iter()
+            .flat_map(|(all, is_row)| all.iter().map(move |&(at, _)| (at, is_row)))
+            .collect();
+        let mut carried = Vec::with_capacity(results.len());
+        for (at, result) in results.drain(..).enumerate() {
+            match beside.get(&at) {
+                None => carried.push(result),
+                Some(true) => rows.push(result),
+                Some(false) => {}
+            }
         }
-        rows.reverse();
+        *results = carried;
         for &at in &body.sequences {
             results[at] = self.sequence_rows(results[at])?;
         }
@@ -145,10 +164,11 @@ impl<'m> Importer<'m> {
         for &at in &body.sequences {
             outputs[at] = self.sequence_of(outputs[at])?;
         }
+        let mut beside = body.kept.clone();
         for (&(at, before), trips) in body.appended.iter().zip(trips) {
-            let sequence = self.sequence_of_trips(before, trips)?;
-            outputs.insert(at, sequence);
+            beside.push((at, self.sequence_of_trips(before, trips)?));
         }
+        put_in(outputs, beside);
         Ok(())
     }
 
@@ -340,6 +360,18 @@ impl<'m> Importer<'m> {
         }
         reads
     }
+}
+
+/// Puts values at their places among others.
+fn put_in(values: &mut Vec<Value>, mut beside: Vec<(usize, Value)>) {
+    beside.sort_by_key(|&(at, _)| at);
+    let mut others = std::mem::take(values).into_iter();
+    for (at, value) in beside {
+        let before = at - values.len();
+        values.extend(others.by_ref().take(before));
+        values.push(value);
+    }
+    values.extend(others);
 }
 
 /// The sequence that a node puts an element behind, and what it gives.
