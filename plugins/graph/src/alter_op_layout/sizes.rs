@@ -75,16 +75,19 @@ impl Sizes {
         if let Some(block) = of_data.or(is_open_filter.then_some(channels)).filter(is_of_groups) {
             return Some([block; 2]);
         }
-        // One block of all channels, unless vectors are of pixels otherwise, which is as good for one tap.
-        let is_one = groups == 1 && !(self.is_of_pixels && self.pixels.is_some());
+        // One block of all channels of a group, unless vectors are of pixels otherwise, which is as good for one tap.
+        let is_of_all = !(self.is_of_pixels && self.pixels.is_some());
+        let is_one = groups == 1 && is_of_all;
         let input_block = at_hand
             .filter(|block| per_group % block == 0)
             .or_else(|| panels.block_of(per_group))
-            .or_else(|| (is_one || groups == 1 && channels < panels.lanes).then_some(channels))?;
+            .or_else(|| {
+                (is_of_all || groups == 1 && channels < panels.lanes).then_some(per_group)
+            })?;
         let is_wide =
             |&block: &i64| !is_one || 2 * block >= panels.lanes || outputs <= panels.lanes;
         let output_block = panels.block_of(outputs / groups).filter(is_wide);
-        let all = (is_one && outputs > panels.lanes).then_some(outputs);
+        let all = is_of_all.then_some(outputs / groups);
         Some([input_block, output_block.or(all)?])
     }
 
