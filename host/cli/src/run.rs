@@ -1,5 +1,6 @@
 //! `run`.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -107,8 +108,11 @@ pub(super) fn run(global: &Global, args: &RunArgs) -> Result<(), Failure> {
         false => run_model(global, args)?,
     };
     if let Some(path) = &args.output {
+        // A model may list a value twice among its outputs.
+        let mut names = HashSet::new();
+        let outputs = ran.outputs.iter().filter(|(name, _)| names.insert(name));
         let views: Vec<(&str, ArrayView<'_>)> =
-            ran.outputs.iter().map(|(name, array)| (name.as_str(), array.view())).collect();
+            outputs.map(|(name, array)| (name.as_str(), array.view())).collect();
         let mut written = Outputs::sparing(arrays);
         write_npz_among(&mut written, path, &views)?;
         written.publish()?;
