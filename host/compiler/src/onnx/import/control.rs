@@ -22,6 +22,7 @@ use crate::onnx::proto::{AttributeValue, GraphProto, NodeProto};
 use super::GraphProblem;
 use super::builder::{Body, Value};
 use super::driver::Importer;
+use super::dropped_axes::drops_axes;
 use super::error::{Problem, Stop};
 use super::node::Node;
 use super::problems::describe;
@@ -29,7 +30,6 @@ use super::rules::{self, NEWEST_VERSION, OLDEST_VERSION};
 use super::scope::{Frame, Role, Values, standard_domain};
 use super::sequences::open_result;
 use super::sizes::Wanted;
-use super::squeeze::drops_axes;
 
 /// The rule that makes one element without dimensions of a tensor of one.
 pub(super) const SCALAR: &str = "tenon::Scalar";

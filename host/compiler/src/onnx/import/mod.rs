@@ -43,6 +43,7 @@ mod conformity;
 mod control;
 mod dims;
 mod driver;
+mod dropped_axes;
 mod error;
 mod evaluate;
 mod graphs;
@@ -62,7 +63,7 @@ mod scope;
 mod sequences;
 mod shapes;
 mod sizes;
-mod squeeze;
+
 mod stand_ins;
 mod survey;
 mod sweep;

@@ -1,8 +1,8 @@
-//! The choice that PyTorch's exporter writes for `x.squeeze(axis)` of a length that it does not know.
+//! The choice that PyTorch's exporter writes for an axis dropped of a length that it does not know.
 //!
 //! ```text
-//! y = If(length == 1) {                    %y = squeeze(%x, axes=[axis])
-//!   then:  gives Squeeze(x, axis)    =>
+//! y = If(length == 1) {
+//!   then:  gives Squeeze(x, axis)    =>    y = Squeeze(x, axis)
 //!   else:  gives Identity(x)
 //! }
 //! ```
@@ -17,7 +17,7 @@ use crate::onnx::proto::GraphProto;
 pub(super) fn drops_axes(then: &GraphProto<'_>, otherwise: &GraphProto<'_>) -> bool {
     let ([dropped], [kept]) = (&then.output[..], &otherwise.output[..]) else { return false };
     let mut nodes = then.node.iter().filter(|node| node.op_type != "Constant");
-    let (Some(squeeze), None) = (nodes.next(), nodes.next()) else { return false };
+    let (Some(drop), None) = (nodes.next(), nodes.next()) else { return false };
     let whole = match &otherwise.node[..] {
         [] => kept.name,
         [node] if node.op_type == "Identity" && node.output == [kept.name] => {
@@ -28,7 +28,5 @@ pub(super) fn drops_axes(then: &GraphProto<'_>, otherwise: &GraphProto<'_>) -> b
         }
         _ => return false,
     };
-    squeeze.op_type == "Squeeze"
-        && squeeze.output == [dropped.name]
-        && squeeze.input.first() == Some(&whole)
+    drop.op_type == "Squeeze" && drop.output == [dropped.name] && drop.input.first() == Some(&whole)
 }
