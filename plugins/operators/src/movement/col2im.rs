@@ -133,7 +133,61 @@ fn by(list: &[i64], axis: usize, default: i64) -> i64 {
     list.get(axis).copied().unwrap_or(default)
 }
 
-/// For each element what neighbours of all places of a block give it.
+/// Which neighbours in a block can reach an element along an axis: those `first`, `first + step`, `first + 2 step`, …
+///
+/// The neighbour `k` of the block at `place` lies at `place stride + k dilation`. So `k dilation` is the element's place but for whole
+/// strides, and an inverse of the dilation among the rests of the stride gives the first `k`.
+struct Reach {
+    /// What dilation and stride have in common: only each so manieth element is reached.
+    common: i64,
+    step: i64,
+    inverse: i64,
+}
+
+impl Reach {
+    fn of(stride: i64, dilation: i64) -> Self {
+        let common = gcd(stride, dilation);
+        let (step, dilation) = (stride / common, dilation / common);
+        let inverse = inverse_of(dilation, step);
+        Self { common, step, inverse }
+    }
+
+    /// How many neighbours of a block of this extent, the most.
+    fn count(&self, program: &Program, extent: Dim) -> Dim {
+        let cx = program.cx();
+        cx.dim_floor_div(cx.dim_add(extent, cx.dim(self.step - 1)), cx.dim(self.step))
+    }
+
+    /// The first one, for an element this far from the first block.
+    fn first<'p>(&self, from: Scalar<'p>) -> Scalar<'p> {
+        match self.step {
+            1 => from.program().index(0),
+            step if self.inverse == 1 => from / self.common % step,
+            step => from / self.common % step * self.inverse % step,
+        }
+    }
+}
+
+fn gcd(mut a: i64, mut b: i64) -> i64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// The number times which `a` is 1 but for multiples of `of`, which has no factor in common with it (extended Euclidean algorithm).
+fn inverse_of(a: i64, of: i64) -> i64 {
+    let (mut rest, mut next) = (of, a % of);
+    let (mut times, mut next_times) = (0, 1);
+    while next != 0 {
+        let quotient = rest / next;
+        (rest, next) = (next, rest - quotient * next);
+        (times, next_times) = (next_times, times - quotient * next_times);
+    }
+    times.rem_euclid(of)
+}
+
+/// For each element what neighbours in blocks give it, of those that can reach it.
 #[rule(compute)]
 fn program(op: &Col2Im, program: &mut Program) {
     let rank = program.output(0).shape().len() - 2;
@@ -152,34 +206,49 @@ fn program(op: &Col2Im, program: &mut Program) {
         true => before[2..].to_vec(),
         false => op.block_shape.iter().map(|&extent| program.cx().dim(extent)).collect(),
     };
+    let reaches: Vec<Reach> = (0..rank)
+        .map(|axis| Reach::of(by(&op.strides, axis, 1), by(&op.dilation, axis, 1)))
+        .collect();
+    let counts: Vec<Dim> =
+        reaches.iter().zip(&block).map(|(reach, &extent)| reach.count(program, extent)).collect();
     guarded::sums(
         program,
         &read,
         dtype,
-        &block,
-        |i, k| {
+        &counts,
+        |i, j| {
             let mut channel = i[1];
             let mut is_there: Option<Scalar<'_>> = None;
-            let mut places = Vec::new();
-            for (axis, &extent) in read.iter().enumerate() {
-                let step = by(&op.strides, axis, 1);
-                let from =
-                    i[2 + axis] + by(&op.padding, axis, 0) - k[axis] * by(&op.dilation, axis, 1);
-                let (place, extent) = (from / step, extent.index(program));
+            let (mut neighbours, mut places) = (Vec::new(), Vec::new());
+            for (axis, reach) in reaches.iter().enumerate() {
+                let from = i[2 + axis] + by(&op.padding, axis, 0);
+                let [in_block, extent] = [block[axis], read[axis]].map(|it| it.index(program));
+                let neighbour = reach.first(from) + j[axis] * reach.step;
+                let place =
+                    (from - neighbour * by(&op.dilation, axis, 1)) / by(&op.strides, axis, 1);
                 let mut is_in = place.ge(0).and(place.lt(extent));
-                if step != 1 {
-                    is_in = is_in.and((place * step).ge(from));
+                let neighbour = match program.dim_value(block[axis]) {
+                    _ if reach.step == 1 => neighbour,
+                    Some(in_block) if in_block % reach.step == 0 => neighbour,
+                    _ => {
+                        is_in = is_in.and(neighbour.lt(in_block));
+                        neighbour.min(in_block - 1)
+                    }
+                };
+                if reach.common != 1 {
+                    is_in = is_in.and((from / reach.common * reach.common).ge(from));
                 }
                 is_there = Some(is_there.map_or(is_in, |before| before.and(is_in)));
                 places.push(place.max(0).min(extent - 1));
-                if let Some(&extent) = op.block_shape.get(axis) {
-                    channel = channel * extent + k[axis];
+                neighbours.push(neighbour);
+            }
+            if !op.block_shape.is_empty() {
+                for (neighbour, &extent) in neighbours.drain(..).zip(&op.block_shape) {
+                    channel = channel * extent + neighbour;
                 }
             }
             let mut at = vec![i[0], channel];
-            if op.block_shape.is_empty() {
-                at.extend(k);
-            }
+            at.extend(neighbours);
             at.extend(places);
             let (value, zero) = (data.wide(&at), program.literal(dtype, 0.0));
             is_there.map_or(value, |is_there| is_there.select(value, zero))

@@ -42,14 +42,7 @@ fn conv_transpose(node: &mut Node<'_>) -> Outputs {
     let (count, outputs) = (cx.dim(groups), cx.dim_mul(per_group, cx.dim(groups)));
     let x = reshape_to(node, x, &[dims[0], count, inputs, places])?;
     let weight = reshape_to(node, weight, &[count, inputs, rows])?;
-    let columns = match node.terms().dim_value(places) {
-        Some(_) => node.call("matmul", &[weight, x], &[("transpose_a", true.into())])?,
-        // Products are fast whose columns are known: those of the transposed one are.
-        None => {
-            let rows = node.call("matmul", &[x, weight], &[("transpose_a", true.into())])?;
-            node.call("transpose", &[rows], &[("axes", vec![0, 1, 3, 2].into())])?
-        }
-    };
+    let columns = node.call("matmul", &[weight, x], &[("transpose_a", true.into())])?;
     let mut y = placed.put_together(node, columns, [dims[0], outputs], (&taps, &dims[2..]))?;
     if let Some(bias) = node.optional(2) {
         let mut dims = vec![node.cx().dim(1); rank + 2];
