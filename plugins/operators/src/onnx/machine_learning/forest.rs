@@ -1,4 +1,4 @@
-//! Ensembles of decision trees.
+//! Decision trees, and the leaves that rows come to in them.
 //!
 //! ```text
 //! at[n, t] = the root of tree t
@@ -8,17 +8,19 @@
 //!
 //! Leaves are nodes that lead to themselves, so that trees need not be equally deep.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::{cast_to, not_among, wide};
+use crate::onnx::steps::{cast_to, not_among};
+
+use super::attributes::{constant, table};
 
 /// How deep trees may be, since each step is written out.
 const DEEPEST: usize = 128;
 
 /// What a node compares an element with: by the numbers of `TreeEnsemble`, and by those names and operators.
-const MODES: [(&str, &str); 6] = [
+pub(super) const MODES: [(&str, &str); 6] = [
     ("BRANCH_LEQ", "less_equal"),
     ("BRANCH_LT", "less"),
     ("BRANCH_GTE", "greater_equal"),
@@ -27,139 +29,39 @@ const MODES: [(&str, &str); 6] = [
     ("BRANCH_NEQ", "not_equal"),
 ];
 /// Whether the element is in a set.
-const MEMBER: i64 = 6;
-const LEAF: i64 = 7;
+pub(super) const MEMBER: i64 = 6;
+pub(super) const LEAF: i64 = 7;
 
-const AGGREGATES: [&str; 4] = ["AVERAGE", "SUM", "MIN", "MAX"];
-const TRANSFORMS: [&str; 5] = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"];
-
-/// `TreeEnsemble`: nodes and leaves are counted each by themselves.
-#[rule(import.onnx, domain = "ai.onnx.ml", key = "TreeEnsemble", since = 5)]
-fn tree_ensemble(node: &mut Node<'_>) -> Outputs {
-    node.ignore("nodes_hitrates");
-    let splits = numbers(node, "nodes_splits")?;
-    let modes: Vec<i64> = numbers(node, "nodes_modes")?.iter().map(|&mode| mode as i64).collect();
-    let (inner, weights) = (splits.len(), numbers(node, "leaf_weights")?);
-    let children = |to: &str, kind: &str| -> Result<Vec<i64>, Problem> {
-        let (to, is_leaf) = (list(node, to, inner)?, list(node, kind, inner)?);
-        let place = |(to, is_leaf): (i64, i64)| match is_leaf {
-            0 => to,
-            _ => to.saturating_add(inner as i64),
-        };
-        Ok(to.into_iter().zip(is_leaf).map(place).collect())
-    };
-    let trues = children("nodes_truenodeids", "nodes_trueleafs")?;
-    let falses = children("nodes_falsenodeids", "nodes_falseleafs")?;
-    let targets = list(node, "leaf_targetids", weights.len())?;
-    let votes = (inner..).zip(targets).zip(weights).map(|((leaf, target), weight)| Vote {
-        leaf,
-        target,
-        weight,
-    });
-    let mut forest = Forest {
-        roots: node.ints("tree_roots")?.unwrap_or_default(),
-        features: list(node, "nodes_featureids", inner)?,
-        splits,
-        modes,
-        tracks: tracks(node, inner)?,
-        trues,
-        falses,
-        sets: sets(&numbers_if_any(node, "membership_values")?.unwrap_or_default()),
-        votes: votes.collect(),
-        targets: node.int_or("n_targets", 1)?,
-        base: Vec::new(),
-    };
-    let leaves = forest.votes.len();
-    forest.add_leaves(leaves);
-    let (aggregate, transform) =
-        (node.int_or("aggregate_function", 1)?, node.int_or("post_transform", 0)?);
-    let named = |names: &[&'static str], number: i64| {
-        usize::try_from(number).ok().and_then(|number| names.get(number).copied())
-    };
-    let (Some(aggregate), Some(transform)) =
-        (named(&AGGREGATES, aggregate), named(&TRANSFORMS, transform))
-    else {
-        return invalid(format!("its aggregate is {aggregate}, its transform {transform}"));
-    };
-    let x = node.input(0)?;
-    let dtype = node.dtype(x)?;
-    Ok(vec![forest.evaluated(node, x, dtype, [aggregate, transform])?])
-}
-
-/// `TreeEnsembleRegressor`: leaves are nodes, each of which belongs to a tree.
-#[rule(import.onnx, domain = "ai.onnx.ml", key = "TreeEnsembleRegressor", since = 1)]
-fn regressor(node: &mut Node<'_>) -> Outputs {
-    node.ignore("nodes_hitrates");
-    node.ignore("nodes_hitrates_as_tensor");
-    let trees = node.ints("nodes_treeids")?.unwrap_or_default();
-    let count = trees.len();
-    let ids = list(node, "nodes_nodeids", count)?;
-    let mut places = HashMap::with_capacity(count);
-    places.extend(trees.iter().copied().zip(ids.iter().copied()).zip(0i64..));
-    if places.len() < count {
-        return invalid("two of its nodes have one number in one tree");
-    }
-    let modes = modes(&node.texts("nodes_modes")?, count)?;
-    // A leaf leads nowhere, whatever its numbers are.
-    let children = |name: &str| -> Result<Vec<i64>, Problem> {
-        let to = list(node, name, count)?;
-        let place = |at: usize| match modes[at] {
-            LEAF => at as i64,
-            _ => places.get(&(trees[at], to[at])).copied().unwrap_or(-1),
-        };
-        Ok((0..count).map(place).collect())
-    };
-    let (trues, falses) = (children("nodes_truenodeids")?, children("nodes_falsenodeids")?);
-    let forest = Forest {
-        roots: (0..count).filter(|&at| ids[at] == 0).map(|at| at as i64).collect(),
-        features: list(node, "nodes_featureids", count)?,
-        splits: floats(node, "nodes_values")?,
-        tracks: tracks(node, count)?,
-        votes: votes(node, &places)?,
-        targets: node.int_or("n_targets", 1)?,
-        base: floats(node, "base_values")?,
-        sets: Vec::new(),
-        modes,
-        trues,
-        falses,
-    };
-    let aggregate = node.text("aggregate_function", "SUM")?;
-    let transform = node.text("post_transform", "NONE")?;
-    let x = node.input(0)?;
-    let dtype = if node.dtype(x)? == DType::F64 { DType::F64 } else { DType::F32 };
-    let x = cast_to(node, x, dtype)?;
-    let y = forest.evaluated(node, x, dtype, [&aggregate, &transform])?;
-    Ok(vec![cast_to(node, y, DType::F32)?])
-}
+pub(super) const AGGREGATES: [&str; 4] = ["AVERAGE", "SUM", "MIN", "MAX"];
 
 /// What a leaf gives to a target.
-struct Vote {
-    leaf: usize,
-    target: i64,
-    weight: f64,
+pub(super) struct Vote {
+    pub(super) leaf: usize,
+    pub(super) target: i64,
+    pub(super) weight: f64,
 }
 
 /// Trees, as lists with an entry for each node, leaves among them.
-struct Forest {
-    roots: Vec<i64>,
-    features: Vec<i64>,
-    splits: Vec<f64>,
-    modes: Vec<i64>,
+pub(super) struct Forest {
+    pub(super) roots: Vec<i64>,
+    pub(super) features: Vec<i64>,
+    pub(super) splits: Vec<f64>,
+    pub(super) modes: Vec<i64>,
     /// Whether what is no number goes where a comparison that holds leads.
-    tracks: Vec<i64>,
-    trues: Vec<i64>,
-    falses: Vec<i64>,
+    pub(super) tracks: Vec<i64>,
+    pub(super) trues: Vec<i64>,
+    pub(super) falses: Vec<i64>,
     /// What nodes of the mode `MEMBER` look for, in the order of these.
-    sets: Vec<Vec<f64>>,
-    votes: Vec<Vote>,
-    targets: i64,
+    pub(super) sets: Vec<Vec<f64>>,
+    pub(super) votes: Vec<Vote>,
+    pub(super) targets: i64,
     /// What is added to each target.
-    base: Vec<f64>,
+    pub(super) base: Vec<f64>,
 }
 
 impl Forest {
     /// Appends leaves behind the nodes.
-    fn add_leaves(&mut self, count: usize) {
+    pub(super) fn add_leaves(&mut self, count: usize) {
         let nodes = self.modes.len();
         let own = (nodes..nodes + count).map(|place| place as i64);
         self.trues.extend(own.clone());
@@ -170,13 +72,12 @@ impl Forest {
         self.splits.resize(nodes + count, 0.0);
     }
 
-    /// What the trees make of the rows of `x`, whose elements have this type.
-    fn evaluated(
+    /// The leaves that the rows of `x`, whose elements have this type, come to: one for each tree.
+    pub(super) fn leaves(
         &self,
         node: &mut Node<'_>,
         x: Value,
         dtype: DType,
-        [aggregate, transform]: [&str; 2],
     ) -> Result<Value, Problem> {
         let &[rows, columns] = node.dims(x)?.as_slice() else {
             return invalid("its input is no matrix");
@@ -192,14 +93,7 @@ impl Forest {
         for _ in 0..depth {
             at = tables.step(node, x, at, &modes)?;
         }
-        let y = self.gathered(node, at, dtype, aggregate)?;
-        match transform {
-            "NONE" => Ok(y),
-            "SOFTMAX" => node.call("nn.softmax", &[y], &[("axis", (-1).into())]),
-            "LOGISTIC" => node.apply("sigmoid", &[y]),
-            "SOFTMAX_ZERO" | "PROBIT" => unsupported(format!("the transform {transform}")),
-            other => not_among("post_transform", other, &TRANSFORMS),
-        }
+        Ok(at)
     }
 
     /// How many steps lead from the roots to leaves at most; an error where a number is none of a node, a column or a target.
@@ -236,7 +130,7 @@ impl Forest {
     }
 
     /// What the leaves of each row give to the targets together.
-    fn gathered(
+    pub(super) fn gathered(
         &self,
         node: &mut Node<'_>,
         leaves: Value,
@@ -414,121 +308,6 @@ fn set_tables(
 }
 
 /// Rows of a table.
-fn looked_up(node: &mut Node<'_>, table: Value, at: Value) -> Result<Value, Problem> {
+pub(super) fn looked_up(node: &mut Node<'_>, table: Value, at: Value) -> Result<Value, Problem> {
     node.call("take", &[table, at], &[("axis", 0.into())])
-}
-
-fn constant(node: &mut Node<'_>, list: &[i64], shape: &[i64]) -> Result<Value, Problem> {
-    let bytes: Vec<u8> = list.iter().flat_map(|number| number.to_le_bytes()).collect();
-    node.constant(DType::I64, shape, &bytes)
-}
-
-fn table(
-    node: &mut Node<'_>,
-    numbers: &[f64],
-    shape: &[i64],
-    dtype: DType,
-) -> Result<Value, Problem> {
-    let bytes: Vec<u8> = match dtype {
-        DType::F64 => numbers.iter().flat_map(|number| number.to_le_bytes()).collect(),
-        _ => numbers.iter().flat_map(|&number| (number as f32).to_le_bytes()).collect(),
-    };
-    let value = node.constant(wide(dtype), shape, &bytes)?;
-    cast_to(node, value, dtype)
-}
-
-/// A list with an entry for each of so many.
-fn list(node: &Node<'_>, name: &str, count: usize) -> Result<Vec<i64>, Problem> {
-    match node.ints(name)? {
-        Some(list) if list.len() == count => Ok(list),
-        list => {
-            let length = list.map_or(0, |list| list.len());
-            invalid(format!("its attribute `{name}` has {length} numbers, expected {count}"))
-        }
-    }
-}
-
-fn tracks(node: &Node<'_>, count: usize) -> Result<Vec<i64>, Problem> {
-    match node.has("nodes_missing_value_tracks_true") {
-        true => list(node, "nodes_missing_value_tracks_true", count),
-        false => Ok(vec![0; count]),
-    }
-}
-
-/// The elements of an attribute that is a tensor.
-fn numbers(node: &mut Node<'_>, name: &str) -> Result<Vec<f64>, Problem> {
-    match numbers_if_any(node, name)? {
-        Some(numbers) => Ok(numbers),
-        None => invalid(format!("it has no attribute `{name}`")),
-    }
-}
-
-fn numbers_if_any(node: &mut Node<'_>, name: &str) -> Result<Option<Vec<f64>>, Problem> {
-    let Some(value) = node.tensor(name)? else { return Ok(None) };
-    let Some(tensor) = node.as_constant(value) else {
-        return invalid(format!("its attribute `{name}` is no constant"));
-    };
-    let bytes = tensor.bytes();
-    let numbers = match tensor.dtype() {
-        DType::U8 => bytes.iter().map(|&byte| f64::from(byte)).collect(),
-        dtype => {
-            let size = dtype.bytes(1).unwrap_or(1) as usize;
-            let number = |bytes: &[u8]| Scalar::of_bytes(dtype, bytes).and_then(Scalar::as_float);
-            let numbers: Option<Vec<f64>> = bytes.chunks_exact(size).map(number).collect();
-            match numbers {
-                Some(numbers) => numbers,
-                None => return unsupported(format!("its attribute `{name}` of {dtype}")),
-            }
-        }
-    };
-    Ok(Some(numbers))
-}
-
-/// A list of floats, or the tensor of f64 that stands for it.
-fn floats(node: &mut Node<'_>, name: &str) -> Result<Vec<f64>, Problem> {
-    if let Some(numbers) = numbers_if_any(node, &format!("{name}_as_tensor"))? {
-        return Ok(numbers);
-    }
-    let list = node.floats(name)?.unwrap_or_default();
-    Ok(list.into_iter().map(f64::from).collect())
-}
-
-/// Sets that stand one behind the other, each of which ends in what is no number.
-fn sets(numbers: &[f64]) -> Vec<Vec<f64>> {
-    let mut parts: Vec<Vec<f64>> = numbers.split(|number| number.is_nan()).map(Vec::from).collect();
-    // Behind the last end stands nothing.
-    if parts.last().is_some_and(Vec::is_empty) {
-        parts.pop();
-    }
-    parts
-}
-
-fn modes(names: &[String], count: usize) -> Result<Vec<i64>, Problem> {
-    if names.len() != count {
-        return invalid(format!("it has {} modes for {count} nodes", names.len()));
-    }
-    let known: Vec<&str> = MODES.iter().map(|&(name, _)| name).chain(["LEAF"]).collect();
-    let mode = |name: &String| match known.iter().position(|known| known == name) {
-        Some(place) if place < MODES.len() => Ok(place as i64),
-        Some(_) => Ok(LEAF),
-        None => not_among("nodes_modes", name, &known),
-    };
-    names.iter().map(mode).collect()
-}
-
-/// What the leaves of a regressor give.
-fn votes(node: &mut Node<'_>, places: &HashMap<(i64, i64), i64>) -> Result<Vec<Vote>, Problem> {
-    let weights = floats(node, "target_weights")?;
-    let count = weights.len();
-    let trees = list(node, "target_treeids", count)?;
-    let (leaves, targets) =
-        (list(node, "target_nodeids", count)?, list(node, "target_ids", count)?);
-    let mut votes = Vec::with_capacity(count);
-    for (at, weight) in weights.into_iter().enumerate() {
-        let Some(&leaf) = places.get(&(trees[at], leaves[at])) else {
-            return invalid(format!("tree {} has no node {}", trees[at], leaves[at]));
-        };
-        votes.push(Vote { leaf: leaf as usize, target: targets[at], weight });
-    }
-    Ok(votes)
 }
