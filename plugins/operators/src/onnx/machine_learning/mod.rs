@@ -1,4 +1,4 @@
-//! `ai.onnx.ml`: trees, and what prepares their inputs.
+//! `ai.onnx.ml`: trees, linear models, support vectors, and what prepares their inputs.
 
 mod forest;
 mod tree_classifier;
@@ -6,9 +6,21 @@ mod tree_ensemble;
 mod tree_nodes;
 mod tree_regressor;
 
+mod linear;
+mod pairwise_coupling;
+mod support_vectors;
+mod svm_classifier;
+
 mod binarizer;
 mod feature_extractor;
+mod feature_vectorizer;
+mod imputer;
+mod label_encoder;
+mod normalizer;
+mod one_hot_encoder;
+mod scaler;
 
 mod attributes;
 mod labels;
+mod maps;
 mod post_transform;
