@@ -136,6 +136,33 @@ fn trees_vote_for_the_second_class_or_for_many() {
     classified(op, &given, &x, &[5, 5], &scores);
 }
 
+/// Trees that tell of one class each read one number; not where a product with zero would not be zero.
+#[test]
+fn trees_of_one_class_each_are_summed_by_class() {
+    let x = rows(1, &[0.0, 1.0]);
+    let op = "TreeEnsembleClassifier";
+    let given = |first: f32| {
+        let votes: [Stump; 4] = [
+            (&[(0, first)], &[(0, -0.5)]),
+            (&[(1, 0.25)], &[(1, 1.5)]),
+            (&[(2, -1.0)], &[(2, 0.75)]),
+            (&[(1, 2.0)], &[(1, -0.125)]),
+        ];
+        stumps(&votes, &[5, 6, 9], &[])
+    };
+    classified(op, &given(0.5), &x, &[6, 6], &[0.5, 2.25, -1.0, -0.5, 1.375, 0.75]);
+    classified(
+        op,
+        &given(f32::INFINITY),
+        &x,
+        &[5, 6],
+        &[f32::INFINITY, 2.25, -1.0, -0.5, 1.375, 0.75],
+    );
+    let text = |first: f32| of_rows(op, FLOAT, 1, &["label", "s"], &given(first)).text();
+    assert!(text(0.5).contains("nn.dense("), "{}", text(0.5));
+    assert!(!text(f32::INFINITY).contains("nn.dense("), "{}", text(f32::INFINITY));
+}
+
 #[test]
 fn linear_models_are_products() {
     let check = |given: &[Message], labels: &[i64], scores: &[f32]| {
@@ -351,6 +378,8 @@ fn lists_that_do_not_fit_are_refused() {
     says(error("Imputer", &[]), "it has no values that are imputed to f32");
     says(error("OneHotEncoder", &[]), "it has no attribute `cats_int64s`");
     says(error("FeatureVectorizer", &[]), "it has 0 sizes for 1 inputs");
+    let sizes = [ints("inputdimensions", &[-1])];
+    says(error("FeatureVectorizer", &sizes), "-1 columns are asked for");
     let keys = [ints("keys_int64s", &[1, 2]), ints("values_int64s", &[1])];
     says(error("LabelEncoder", &keys), "it has 1 values for 2 keys");
     let op = "TreeEnsembleClassifier";

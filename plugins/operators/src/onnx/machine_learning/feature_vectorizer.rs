@@ -27,6 +27,9 @@ fn feature_vectorizer(node: &mut Node<'_>) -> Outputs {
 
 /// So many columns of a tensor; a vector is one row.
 fn columns(node: &mut Node<'_>, x: Value, wanted: i64) -> Result<Value, Problem> {
+    if wanted < 0 {
+        return invalid(format!("{wanted} columns are asked for"));
+    }
     let dims = node.dims(x)?;
     let (rows, rest) = match dims.as_slice() {
         [_] => (node.cx().dim(1), dims.as_slice()),

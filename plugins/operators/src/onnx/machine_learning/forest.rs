@@ -3,7 +3,6 @@
 //! ```text
 //! at[n, t] = the root of tree t
 //! at = x[n, feature[at]] <= split[at] ? true[at] : false[at]      as often as the deepest tree is deep
-//! y[n, k] = sum over t of weight[at[n, t], k]
 //! ```
 //!
 //! Leaves are nodes that lead to themselves, so that trees need not be equally deep.
@@ -12,9 +11,10 @@ use std::collections::BTreeSet;
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::{cast_to, not_among};
+use crate::onnx::steps::cast_to;
 
-use super::attributes::{constant, table};
+use super::attributes::table;
+use super::votes::Vote;
 
 /// How deep trees may be, since each step is written out.
 const DEEPEST: usize = 128;
@@ -31,15 +31,6 @@ pub(super) const MODES: [(&str, &str); 6] = [
 /// Whether the element is in a set.
 pub(super) const MEMBER: i64 = 6;
 pub(super) const LEAF: i64 = 7;
-
-pub(super) const AGGREGATES: [&str; 4] = ["AVERAGE", "SUM", "MIN", "MAX"];
-
-/// What a leaf gives to a target.
-pub(super) struct Vote {
-    pub(super) leaf: usize,
-    pub(super) target: i64,
-    pub(super) weight: f64,
-}
 
 /// Trees, as lists with an entry for each node, leaves among them.
 pub(super) struct Forest {
@@ -87,7 +78,7 @@ impl Forest {
             self.modes.iter().copied().filter(|&mode| mode != LEAF).collect();
         let tables = Tables::of(node, self, dtype, &modes)?;
         let count = self.roots.len();
-        let roots = constant(node, &self.roots, &[1, count as i64])?;
+        let roots = places(node, &self.roots, &[1, count as i64])?;
         let whole = node.shape(&[rows, node.cx().dim(count as i64)])?;
         let mut at = node.apply("broadcast_to", &[roots, whole])?;
         for _ in 0..depth {
@@ -128,59 +119,6 @@ impl Forest {
         }
         unsupported(format!("trees that are deeper than {DEEPEST}"))
     }
-
-    /// What the leaves of each row give to the targets together.
-    pub(super) fn gathered(
-        &self,
-        node: &mut Node<'_>,
-        leaves: Value,
-        dtype: DType,
-        aggregate: &str,
-    ) -> Result<Value, Problem> {
-        let (by, beyond) = match aggregate {
-            "SUM" | "AVERAGE" => ("sum", 0.0),
-            "MIN" => ("min", f64::INFINITY),
-            "MAX" => ("max", f64::NEG_INFINITY),
-            other => return not_among("aggregate_function", other, &AGGREGATES),
-        };
-        let (count, targets) = (self.modes.len(), self.targets as usize);
-        let shape = [count as i64, self.targets];
-        if !node.spend(count.saturating_mul(targets).saturating_mul(size_of::<f64>())) {
-            return unsupported(format!("{count} nodes with {targets} targets"));
-        }
-        let (mut weights, mut is_there) = (vec![beyond; count * targets], vec![0; count * targets]);
-        for vote in &self.votes {
-            let own = &mut weights[vote.leaf * targets + vote.target as usize];
-            *own = match by {
-                "sum" => *own + vote.weight,
-                "min" => own.min(vote.weight),
-                _ => own.max(vote.weight),
-            };
-            is_there[vote.leaf * targets + vote.target as usize] = 1;
-        }
-        let weights = table(node, &weights, &shape, dtype)?;
-        let along = [("axis", vec![1].into()), ("keepdims", false.into())];
-        let each = looked_up(node, weights, leaves)?;
-        let mut y = node.call(by, &[each], &along)?;
-        if aggregate == "AVERAGE" {
-            let count = node.scalar(dtype, self.roots.len() as f64)?;
-            y = node.apply("divide", &[y, count])?;
-        }
-        if by != "sum" {
-            // A target that no leaf gives anything to is zero.
-            let is_there = constant(node, &is_there, &shape)?;
-            let is_there = looked_up(node, is_there, leaves)?;
-            let is_there = node.call("max", &[is_there], &along)?;
-            let is_there = cast_to(node, is_there, DType::BOOL)?;
-            let zero = node.scalar(dtype, 0.0)?;
-            y = node.apply("where", &[is_there, y, zero])?;
-        }
-        if !self.base.is_empty() {
-            let base = table(node, &self.base, &[self.targets], dtype)?;
-            y = node.apply("add", &[y, base])?;
-        }
-        Ok(y)
-    }
 }
 
 /// The lists of a forest, as constants.
@@ -205,7 +143,7 @@ impl Tables {
         modes: &BTreeSet<i64>,
     ) -> Result<Self, Problem> {
         let shape = [forest.modes.len() as i64];
-        let mut list = |list: &[i64]| constant(node, list, &shape);
+        let mut list = |list: &[i64]| places(node, list, &shape);
         let (features, trues) = (list(&forest.features)?, list(&forest.trues)?);
         let falses = list(&forest.falses)?;
         let has_modes = modes.len() > 1;
@@ -236,7 +174,7 @@ impl Tables {
             holds = Some(match (holds, self.modes) {
                 (Some(before), Some(modes)) => {
                     let (found, mode) =
-                        (looked_up(node, modes, at)?, node.scalar(DType::I64, mode as f64)?);
+                        (looked_up(node, modes, at)?, node.scalar(DType::I32, mode as f64)?);
                     let is_own = node.apply("equal", &[found, mode])?;
                     node.apply("where", &[is_own, own, before])?
                 }
@@ -302,9 +240,19 @@ fn set_tables(
     for (row, set) in elements.chunks_exact_mut(longest).zip(sets) {
         row[..set.len()].copy_from_slice(set);
     }
-    let set_of = constant(node, &set_of, &[modes.len() as i64])?;
+    let set_of = places(node, &set_of, &[modes.len() as i64])?;
     let shape = [sets.len() as i64, longest as i64];
     Ok([set_of, table(node, &elements, &shape, dtype)?])
+}
+
+/// Numbers of nodes, of columns and the like in half of the bytes: what steps lead through is mostly these.
+fn places(node: &mut Node<'_>, list: &[i64], shape: &[i64]) -> Result<Value, Problem> {
+    let bytes: Option<Vec<[u8; 4]>> =
+        list.iter().map(|&number| i32::try_from(number).ok().map(i32::to_le_bytes)).collect();
+    match bytes {
+        Some(bytes) => node.constant(DType::I32, shape, bytes.as_flattened()),
+        None => unsupported("numbers of nodes or columns beyond 32 bits"),
+    }
 }
 
 /// Rows of a table.

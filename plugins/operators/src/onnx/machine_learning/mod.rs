@@ -5,6 +5,7 @@ mod tree_classifier;
 mod tree_ensemble;
 mod tree_nodes;
 mod tree_regressor;
+mod votes;
 
 mod linear;
 mod pairwise_coupling;

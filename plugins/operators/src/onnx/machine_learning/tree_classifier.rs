@@ -3,11 +3,12 @@
 //! ```text
 //! s[n, k] = base[k] + sum of what the leaves of row n give to class k
 //! mostly:                             label[n] = labels[the greatest of s[n, k]], scores = transform(s)
-//! two classes, and votes for one, c:  label[n] = labels[s[n, c] > limit], scores = [1 - s, s] or [-s, s]
+//! two classes, and votes for one, c:  label[n] = labels[s[n, c] > limit], scores = [1 - s, s] or [-s, s] of c = 0
 //! ```
 //!
-//! Votes for one of two classes are about the second one, whichever of them they name: exporters name the first one. They are
-//! probabilities where none is below zero, with a limit of 0.5, and differences around zero otherwise.
+//! Votes for one of two classes are about the second one, whichever of them they name: exporters name the first one, and of such
+//! votes alone the scores are made so. They are probabilities where none is below zero, with a limit of 0.5, and differences around
+//! zero otherwise.
 
 use tenon_plugin_api::rule::prelude::*;
 

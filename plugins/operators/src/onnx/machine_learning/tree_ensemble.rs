@@ -8,9 +8,10 @@
 use tenon_plugin_api::rule::prelude::*;
 
 use super::attributes::{list, numbers, numbers_if_any};
-use super::forest::{AGGREGATES, Forest, Vote};
+use super::forest::Forest;
 use super::post_transform::{TRANSFORMS, transformed};
 use super::tree_nodes::tracks;
+use super::votes::{AGGREGATES, Vote};
 
 /// `TreeEnsemble`: nodes and leaves are counted each by themselves.
 #[rule(import.onnx, domain = "ai.onnx.ml", key = "TreeEnsemble", since = 5)]

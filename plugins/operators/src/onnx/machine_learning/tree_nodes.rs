@@ -13,7 +13,8 @@ use tenon_plugin_api::rule::prelude::*;
 use crate::onnx::steps::{cast_to, not_among, wide};
 
 use super::attributes::{floats_or_tensor, list};
-use super::forest::{Forest, LEAF, MODES, Vote};
+use super::forest::{Forest, LEAF, MODES};
+use super::votes::Vote;
 
 /// The trees of a node, whose leaves vote as the attributes say that have this prefix.
 pub(super) fn forest(node: &mut Node<'_>, prefix: &str, targets: i64) -> Result<Forest, Problem> {
