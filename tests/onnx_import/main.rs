@@ -10,6 +10,7 @@ mod control;
 mod dimensions;
 mod functions;
 mod harm;
+mod machine_learning;
 mod models;
 mod open_sequences;
 mod operators;

@@ -52,8 +52,8 @@ fn what_is_no_ensemble_of_trees_is_refused() {
     says(error(&[("LARGER", 1, 2), STUMP[1], STUMP[2]], &[]), "`nodes_modes` is \"LARGER\"");
     // A tree that never ends.
     says(error(&[("BRANCH_LEQ", 0, 1), STUMP[1]], &[]), "trees that are deeper than 128");
-    let probit = [string("post_transform", "PROBIT")];
-    says(error(&STUMP, &probit), "the transform PROBIT");
+    let root = [string("post_transform", "ROOT")];
+    says(error(&STUMP, &root), "`post_transform` is \"ROOT\"");
     let middle = [string("aggregate_function", "MEDIAN")];
     says(error(&STUMP, &middle), "`aggregate_function` is \"MEDIAN\"");
 }

@@ -61,7 +61,6 @@ mod tensor_scatter;
 mod tfidf;
 mod thresholds;
 mod tile;
-mod tree_ensemble;
 mod triangle;
 pub(crate) mod window;
 mod window_functions;

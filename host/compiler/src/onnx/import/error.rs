@@ -309,8 +309,8 @@ impl UnsupportedList {
 fn domain_note(domain: &str) -> String {
     let what = match domain {
         "ai.onnx.ml" => {
-            "these are operators of classical machine learning (trees, linear models, encoders); export the model with \
-             operators of tensors, or use a plugin with rules of import for this domain"
+            "of classical machine learning the operators of the standard that work on numbers are supported (trees, linear models, \
+             support vectors, encoders); export the model with these, or use a plugin with rules of import for this domain"
         }
         "ai.onnx.training" | "ai.onnx.preview.training" => {
             "these are operators of training; export the model for inference"

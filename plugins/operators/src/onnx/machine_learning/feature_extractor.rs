@@ -1,19 +1,12 @@
-//! Operators of `ai.onnx.ml` that are put together from ours.
+//! Columns that are chosen: `ArrayFeatureExtractor`.
+//!
+//! ```text
+//! y[n, i] = x[n, indices[i]]
+//! ```
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::{cast_to, product, reshape_to};
-
-/// `Binarizer`: one above the threshold, zero elsewhere.
-#[rule(import.onnx, domain = "ai.onnx.ml", key = "Binarizer", since = 1)]
-fn binarizer(node: &mut Node<'_>) -> Outputs {
-    let x = node.input(0)?;
-    let threshold = node.float_or("threshold", 0.0)?;
-    let dtype = node.dtype(x)?;
-    let threshold = node.scalar_like(x, threshold)?;
-    let is_above = node.apply("greater", &[x, threshold])?;
-    Ok(vec![cast_to(node, is_above, dtype)?])
-}
+use crate::onnx::steps::{product, reshape_to};
 
 /// `ArrayFeatureExtractor`: elements along the last axis. Of a vector it makes a matrix of one row.
 #[rule(import.onnx, domain = "ai.onnx.ml", key = "ArrayFeatureExtractor", since = 1)]
