@@ -27,6 +27,7 @@ mod scaled;
 mod simplify_expr;
 mod simplify_inference;
 mod tabulate_bytes;
+mod widen_convolutions;
 
 tenon_plugin_api::plugin! {
     id = "tenon.graph",

@@ -471,4 +471,7 @@ def VectorizeReduction(*, lanes: int = 0, reassociate: bool = True) -> Pass:
         reassociate: floats may be added in another order, where the target does not keep it
     """
 
+def WidenConvolutions() -> Pass:
+    """Computes convolutions of f16, and of bf16 where no instruction does, in f32."""
+
 def __getattr__(name: str) -> Any: ...
