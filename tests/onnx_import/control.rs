@@ -355,6 +355,18 @@ fn rows_of_all_trips_have_their_number() {
     assert!(model.text().contains("loop(%y_body, dim(n), const(bool[], true), (%x,))"));
 }
 
+/// As Paddle's exporter names the inputs of a body.
+#[test]
+fn an_input_of_a_body_hides_what_is_around_it() {
+    let inner = inner().node("Neg", &["x"], &["u"], &[]);
+    let graph = body(&["i", "d", "x"], inner, &["d", "u"]);
+    let model = repeated(&["m", "c", "x"], graph, &["y"]).node("Neg", &["x"], &["z"], &[]);
+    let text = model.output("z").text();
+    assert!(text.contains("%u = negative(%x_1)"), "{text}");
+    assert!(text.contains("(%x,)) { out = (f32[n, 3],) }"), "{text}");
+    assert!(text.contains("%z = negative(%x)\n"), "{text}");
+}
+
 /// As TensorFlow carries the weights of a cell.
 #[test]
 fn what_no_trip_changes_is_not_carried() {

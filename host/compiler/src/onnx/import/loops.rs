@@ -25,7 +25,7 @@ use super::driver::Importer;
 use super::error::{Problem, Stop};
 use super::problems::describe;
 use super::scans::{Batch, Given};
-use super::scope::{Definition, Frame, Role, Values};
+use super::scope::{Frame, Role, Values};
 use super::sequences::Carried;
 
 /// The rule that brings rows to their axis: of a tensor of rows, the axis, and whether the last one comes first.
@@ -113,7 +113,7 @@ impl<'m> Importer<'m> {
         let mut names = take(&mut frame.values);
         names.open();
         for (input, value) in graph.input.iter().zip(values) {
-            names.define(input.name, value, Definition::Input)?;
+            names.define_inner(input.name, value)?;
         }
         self.weights(graph, &mut names)?;
         Ok(Control::Entered(Box::new(Frame {

@@ -93,11 +93,20 @@ pub(super) fn standard_domain(domain: &str) -> &str {
 /// Values by their names.
 #[derive(Clone, Default)]
 pub(super) struct Values<'m> {
-    definitions: HashMap<&'m str, (Value, Definition<'m>)>,
+    definitions: HashMap<&'m str, Defined<'m>>,
     /// Inputs of a function that its call does not give: a node that reads one is without it.
     left_out: HashSet<&'m str>,
-    /// The names that are defined in each graph inside of another that is in work.
-    inner: Vec<Vec<&'m str>>,
+    /// The names that are defined in each graph inside of another that is in work, with what inputs of it hide.
+    inner: Vec<Vec<(&'m str, Option<Defined<'m>>)>>,
+}
+
+/// What stands behind a name.
+#[derive(Clone, Copy)]
+struct Defined<'m> {
+    value: Value,
+    definition: Definition<'m>,
+    /// How many graphs are around the one that defines it.
+    depth: usize,
 }
 
 /// Where a name is defined.
@@ -115,7 +124,7 @@ impl<'m> Values<'m> {
 
     /// A value with where its name is defined.
     pub(super) fn definition(&self, name: &str) -> Option<(Value, Definition<'m>)> {
-        self.definitions.get(name).copied()
+        self.definitions.get(name).map(|it| (it.value, it.definition))
     }
 
     /// Begins a graph inside of the one in work: it sees what is defined around it.
@@ -125,8 +134,11 @@ impl<'m> Values<'m> {
 
     /// Ends it: what it has defined is not seen outside.
     pub(super) fn close(&mut self) {
-        for name in self.inner.pop().unwrap_or_default() {
-            self.definitions.remove(name);
+        for (name, hidden) in self.inner.pop().unwrap_or_default() {
+            match hidden {
+                Some(hidden) => self.definitions.insert(name, hidden),
+                None => self.definitions.remove(name),
+            };
         }
     }
 
@@ -142,21 +154,35 @@ impl<'m> Values<'m> {
         value: Value,
         definition: Definition<'m>,
     ) -> Result<(), GraphProblem> {
-        if let Some((_, first)) = self.definitions.get(name) {
-            let (first, second) = (first.text(), definition.text());
+        if let Some(first) = self.definitions.get(name) {
+            let (first, second) = (first.definition.text(), definition.text());
             return Err(GraphProblem::DefinedTwice { name: quoted(name), first, second });
         }
-        self.definitions.insert(name, (value, definition));
+        let depth = self.inner.len();
+        self.definitions.insert(name, Defined { value, definition, depth });
         if let Some(names) = self.inner.last_mut() {
-            names.push(name);
+            names.push((name, None));
         }
+        Ok(())
+    }
+
+    /// Defines an input of a graph inside of another. It may hide what is defined around it: the standard wants other names, but
+    /// exporters give the inputs of a body those of what is carried, and other runtimes take that.
+    pub(super) fn define_inner(&mut self, name: &'m str, value: Value) -> Result<(), GraphProblem> {
+        let (depth, definition) = (self.inner.len(), Definition::Input);
+        let around = self.definitions.get(name).copied().filter(|it| it.depth < depth);
+        let (Some(hidden), Some(names)) = (around, self.inner.last_mut()) else {
+            return self.define(name, value, definition);
+        };
+        names.push((name, Some(hidden)));
+        self.definitions.insert(name, Defined { value, definition, depth });
         Ok(())
     }
 
     /// Lets a name that is defined stand for another value.
     pub(super) fn redefine(&mut self, name: &'m str, value: Value) {
-        if let Some(definition) = self.definitions.get_mut(name) {
-            definition.0 = value;
+        if let Some(defined) = self.definitions.get_mut(name) {
+            defined.value = value;
         }
     }
 
