@@ -1109,6 +1109,8 @@ def conv3d():
         ("padded", (2, 9, 4, 5), (4, 5), dict(block_shape=[3, 3], padding=[1, 1])),
         ("dilated", (1, 8, 3, 4), (7, 6), dict(block_shape=[2, 2], strides=[2, 1], dilation=[3, 2])),
         ("uneven", (1, 12, 4, 3), (9, 5), dict(block_shape=[3, 2], strides=[2, 3], padding=[1, 0])),
+        # Only every second place is reached along the second axis.
+        ("gaps", (1, 40, 3, 4), (15, 18), dict(block_shape=[4, 5], strides=[3, 4], padding=[1, 2], dilation=[2, 2])),
     ]:
         family.case(f"col2im_{name}", "col2im", [In("f32", *x), Shape(*image)],
                     lambda x, s, attrs=attrs: col2im(x, s, **attrs), **attrs)
