@@ -777,6 +777,9 @@ typedef struct tenon_host_import {
   bool (*spend)(const tenon_run *run, uint64_t bytes);
   /* Which problem the last entry of this table that failed told; 1 when none has. [one thread] */
   uint32_t (*problem)(const tenon_run *run);
+  /* How many axes the model says that an output of the node has, or 0 for as few as there can be;
+   * 0xffffffff where it says nothing. [one thread] Since 1.1. */
+  uint32_t (*output_rank)(const tenon_run *run, uint32_t output);
 } tenon_host_import;
 
 
@@ -989,6 +992,7 @@ static const tenon_field tenon_host_import_layout[] = {
     TENON_FIELD(tenon_host_import, items, "bool(const tenon_run *, uint32_t, uint32_t *, uint32_t)"),
     TENON_FIELD(tenon_host_import, spend, "bool(const tenon_run *, uint64_t)"),
     TENON_FIELD(tenon_host_import, problem, "uint32_t(const tenon_run *)"),
+    TENON_FIELD(tenon_host_import, output_rank, "uint32_t(const tenon_run *, uint32_t)"),
 };
 
 
@@ -1180,7 +1184,7 @@ TENON_ASSERT(offsetof(tenon_host_rule, answer) == 40);
 TENON_ASSERT(offsetof(tenon_host_rule, definition) == 48);
 TENON_ASSERT(offsetof(tenon_host_rule, is_nested_read) == 56);
 
-TENON_ASSERT(sizeof(tenon_host_import) == 144);
+TENON_ASSERT(sizeof(tenon_host_import) == 152);
 TENON_ASSERT(offsetof(tenon_host_import, size) == 0);
 TENON_ASSERT(offsetof(tenon_host_import, version) == 8);
 TENON_ASSERT(offsetof(tenon_host_import, output_count) == 16);
@@ -1199,6 +1203,7 @@ TENON_ASSERT(offsetof(tenon_host_import, tuple) == 112);
 TENON_ASSERT(offsetof(tenon_host_import, items) == 120);
 TENON_ASSERT(offsetof(tenon_host_import, spend) == 128);
 TENON_ASSERT(offsetof(tenon_host_import, problem) == 136);
+TENON_ASSERT(offsetof(tenon_host_import, output_rank) == 144);
 
 
 /* -- A plugin: its manifest, its passes, its root. -- */

@@ -167,3 +167,40 @@ fn an_open_dimension_is_not_squeezed() {
     let error = compiled::run(&compiled, &[floats(&[1, 1, 3], 1.0)]).expect_err("it is refused");
     assert!(error.contains("is none that it is made for"), "{error}");
 }
+
+/// Where the model declares how many axes a result has, that decides of those that only a call could take out.
+#[test]
+fn a_declared_rank_decides_what_is_squeezed() {
+    let squeezed = |dims: &[D]| {
+        let model = model(17)
+            .input("x", FLOAT, &[S("n"), N(1), N(3)])
+            .node("Squeeze", &["x"], &["y"], &[])
+            .typed_output("y", FLOAT, dims);
+        compile(&model)
+    };
+    let run = |compiled, count| compiled::run(compiled, &[floats(&[count, 1, 3], 1.0)]);
+    let kept = squeezed(&[S("n"), N(3)]);
+    assert_eq!(run(&kept, 1).expect("it runs")[0].shape(), [1, 3]);
+    assert_eq!(run(&kept, 2).expect("it runs")[0].shape(), [2, 3]);
+    let dropped = squeezed(&[S("m")]);
+    assert_eq!(run(&dropped, 1).expect("it runs")[0].shape(), [3]);
+    let error = run(&dropped, 2).expect_err("it is refused");
+    assert!(error.contains("do not fit together"), "{error}");
+}
+
+/// Of what follows from it, too: PyTorch's exporter declares the results of a model that it has run with one item.
+#[test]
+fn the_rank_of_an_output_decides_what_is_squeezed_before() {
+    let scored = |dims: &[D]| {
+        let model = model(17)
+            .input("x", FLOAT, &[S("n"), N(1), N(3)])
+            .node("Squeeze", &["x"], &["s"], &[])
+            .node("Sigmoid", &["s"], &["y"], &[])
+            .typed_output("y", FLOAT, dims);
+        model.text()
+    };
+    assert!(scored(&[S("n")]).contains("-> f32[3]"), "{}", scored(&[S("n")]));
+    assert!(scored(&[S("n"), N(3)]).contains("-> f32[n, 3]"));
+    // Neither way has four axes: it stays as it is without a declaration.
+    assert!(scored(&[N(1), N(1), N(1), N(3)]).contains("-> f32[n, 3]"));
+}

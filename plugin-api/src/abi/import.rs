@@ -61,6 +61,16 @@ impl Importing {
         unsafe { (self.table.output_count())(self.run) as usize }
     }
 
+    /// How many axes the model says that output `index` has.
+    pub(crate) fn output_rank(&self, index: usize) -> Option<usize> {
+        let entry = self.table.output_rank()?;
+        // SAFETY: `run` is alive.
+        match unsafe { entry(self.run, u32::try_from(index).ok()?) } {
+            NONE => None,
+            rank => Some(rank as usize),
+        }
+    }
+
     /// Attribute `name`, if the node has it.
     pub(crate) fn attribute(&self, name: &str) -> Option<Attribute<'_>> {
         let mut raw = RawAttribute::NONE;

@@ -254,8 +254,8 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<HostImport>() >= 144);
-    assert!(<HostImport as RawTable>::LAYOUT.len() >= 18);
+    assert!(size_of::<HostImport>() >= 152);
+    assert!(<HostImport as RawTable>::LAYOUT.len() >= 19);
     assert!(offset_of!(HostImport, size) == 0);
     assert!(offset_of!(HostImport, version) == 8);
     assert!(offset_of!(HostImport, output_count) == 16);
@@ -274,4 +274,5 @@ const _: () = {
     assert!(offset_of!(HostImport, items) == 120);
     assert!(offset_of!(HostImport, spend) == 128);
     assert!(offset_of!(HostImport, problem) == 136);
+    assert!(offset_of!(HostImport, output_rank) == 144);
 };

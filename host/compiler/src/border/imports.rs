@@ -66,6 +66,8 @@ pub(crate) enum AttributeParts<'a> {
 pub(crate) trait ImportSession {
     fn version(&self) -> u64;
     fn output_count(&self) -> usize;
+    /// How many axes the model says that an output has.
+    fn output_rank(&self, output: usize) -> Option<usize>;
     /// What it borrows stays where it is for as long as the session.
     fn attribute(&mut self, name: &str) -> Option<AttributeParts<'_>>;
     fn attribute_tensor(&mut self, name: &str) -> Served<u32>;
@@ -204,6 +206,12 @@ unsafe extern "C" fn version(run: *const RawRun) -> u64 {
 unsafe extern "C" fn output_count(run: *const RawRun) -> u32 {
     // SAFETY: see `mod.rs`.
     unsafe { served(run, |_, session, _| Ok(session.output_count() as u32)) }.unwrap_or(0)
+}
+
+unsafe extern "C" fn output_rank(run: *const RawRun, output: u32) -> u32 {
+    // SAFETY: see `mod.rs`.
+    let rank = unsafe { served(run, |_, session, _| Ok(session.output_rank(output as usize))) };
+    rank.flatten().and_then(|rank| u32::try_from(rank).ok()).unwrap_or(NONE)
 }
 
 unsafe extern "C" fn attribute(
@@ -414,4 +422,5 @@ pub(super) static IMPORT: HostImport = HostImport {
     items,
     spend,
     problem,
+    output_rank,
 };

@@ -317,4 +317,9 @@ table! {
         /// Which problem the last entry of this table that failed told; 1 when none has. [one thread]
         fn problem(run: *const RawRun) -> u32;
     }
+    since "1.1" {
+        /// How many axes the model says that an output of the node has, or 0 for as few as there can be; 0xffffffff where it
+        /// says nothing. [one thread]
+        fn output_rank(run: *const RawRun, output: u32) -> u32;
+    }
 }

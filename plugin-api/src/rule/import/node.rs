@@ -58,6 +58,12 @@ impl<'a> Node<'a> {
         self.services.output_count()
     }
 
+    /// How many axes the model says that output `index` has, which need not be true, or 0 for as few as there can be; `None`
+    /// where it says nothing. To be asked where elements or lengths that only a call knows decide of it.
+    pub fn output_rank(&self, index: usize) -> Option<usize> {
+        self.services.output_rank(index)
+    }
+
     /// Checks the number of inputs.
     ///
     /// # Errors

@@ -93,23 +93,44 @@ fn gradient(_: &Squeeze, at: &mut Adjoint<'_>) -> Grads {
 fn import(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
     let dims = node.dims(x)?;
-    let axes = squeezed_axes(node, &dims)?;
+    let mut axes = squeezed_axes(node, &dims)?;
     if axes_of(node)?.is_none() {
-        dims.iter().try_for_each(|&dim| expect_no_one(node, dim))?;
+        axes = with_open(node, &dims, axes)?;
     }
     let axes: Vec<i64> = axes.iter().map(|&axis| axis as i64).collect();
     Ok(vec![node.call("squeeze", &[x], &[("axis", axes.into())])?])
 }
 
-/// Ends a call in which a dimension that only it says is 1: the result would have another rank.
-fn expect_no_one(node: &mut Node<'_>, dim: Dim) -> Result<(), Problem> {
-    if node.terms().dim_value(dim).is_some() {
-        return Ok(());
+/// Also the axes of which only a call knows whether they are 1, where the model declares a result without them; a call in
+/// which they are not 1 ends. Where it declares them all, they stay, also in a call in which one is 1. Where its declaration does
+/// not tell them apart, a call in which one is 1 ends: the result would have another rank.
+fn with_open(
+    node: &mut Node<'_>,
+    dims: &[Dim],
+    mut axes: Vec<usize>,
+) -> Result<Vec<usize>, Problem> {
+    let is_open = |&axis: &usize| node.terms().dim_value(dims[axis]).is_none();
+    let open: Vec<usize> = (0..dims.len()).filter(is_open).collect();
+    if open.is_empty() {
+        return Ok(axes);
     }
-    let one = node.cx().dim(1);
-    let [found, one] = [dim, one].map(|dim| node.known(&Known::scalar(DType::I64, dim)));
-    let differs = node.apply("not_equal", &[found?, one?])?;
-    node.apply("expect", &[differs]).map(|_| ())
+    let certain = dims.len() - open.len() - axes.len();
+    let declared = node.output_rank(0).map(|rank| rank.saturating_sub(certain));
+    if declared == Some(open.len()) {
+        return Ok(axes);
+    }
+    let wanted = if declared == Some(0) { "equal" } else { "not_equal" };
+    for &axis in &open {
+        let one = node.cx().dim(1);
+        let [found, one] = [dims[axis], one].map(|dim| node.known(&Known::scalar(DType::I64, dim)));
+        let fits = node.apply(wanted, &[found?, one?])?;
+        node.apply("expect", &[fits])?;
+    }
+    if declared == Some(0) {
+        axes.extend(open);
+        axes.sort_unstable();
+    }
+    Ok(axes)
 }
 
 /// The axes that `Squeeze` takes out; where none are given, those that are known to be 1.
@@ -117,13 +138,8 @@ fn squeezed_axes(node: &Node<'_>, dims: &[Dim]) -> Result<Vec<usize>, Problem> {
     if let Some(axes) = axes_of(node)? {
         return node.axes(&axes, dims.len());
     }
-    let mut axes = Vec::new();
-    for (axis, &dim) in dims.iter().enumerate() {
-        if node.terms().dim_value(dim) == Some(1) {
-            axes.push(axis);
-        }
-    }
-    Ok(axes)
+    let is_one = |&axis: &usize| node.terms().dim_value(dims[axis]) == Some(1);
+    Ok((0..dims.len()).filter(is_one).collect())
 }
 
 /// `Squeeze` of dimensions.

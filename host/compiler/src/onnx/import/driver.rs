@@ -14,11 +14,13 @@ use tenon_plugin_api::rule::import::Few;
 
 use super::builder::{Builder, Value};
 use super::cases::Cases;
+use super::declared::Declared;
 use super::dims::Dims;
 use super::error::{Problem, Stop};
 use super::graphs::Graphs;
 use super::order::put_in_order;
 use super::problems::Problems;
+use super::ranks::{Ranks, import_with_ranks};
 use super::scope::{Values, standard_domain};
 use super::sizes::WantedSizes;
 use super::stand_ins::StandIns;
@@ -63,12 +65,14 @@ pub fn import_mapping(
         let (wanted, choices) = (RefCell::default(), RefCell::default());
         let findable = RefCell::default();
         let import = |options: &ImportOptions, cases: Option<&Cases>, found: Option<&Found>| {
-            let import = |sizes: &WantedSizes| {
-                let (wanted, choices, findable) = (&wanted, &choices, &findable);
-                let asked = Asked { sizes, wanted, choices, cases, found, findable };
-                Importer::new(cx.clone(), model, &graphs, file, options, asked).run()
-            };
-            import_with_sizes(&import, &wanted)
+            import_with_ranks(&|ranks: &Ranks| {
+                let import = |sizes: &WantedSizes| {
+                    let (wanted, choices, findable) = (&wanted, &choices, &findable);
+                    let asked = Asked { sizes, wanted, choices, cases, found, findable, ranks };
+                    Importer::new(cx.clone(), model, &graphs, file, options, asked).run()
+                };
+                import_with_sizes(&import, &wanted)
+            })
         };
         let stop = match import(options, None, None) {
             Err(stop @ Stop::Unsupported(_)) => stop,
@@ -96,6 +100,7 @@ struct Asked<'m> {
     cases: Option<&'m Cases>,
     found: Option<&'m Found>,
     findable: &'m RefCell<Found>,
+    ranks: &'m Ranks,
 }
 
 /// The values that sizes are found in, by what they are called in the graph or an expanded function.
@@ -184,6 +189,7 @@ pub(super) struct Importer<'m> {
     pub(super) found: Option<&'m Found>,
     /// Those that they could be found in besides.
     pub(super) findable: &'m RefCell<Found>,
+    pub(super) ranks: &'m Ranks,
     /// The parameters for these inputs.
     pub(super) case_params: HashMap<String, Value>,
     pub(super) cx: Cx,
@@ -191,7 +197,8 @@ pub(super) struct Importer<'m> {
     pub(super) tensors: TensorReader<'m>,
     pub(super) dims: Dims<'m>,
     pub(super) problems: Problems,
-    pub(super) stand_ins: StandIns<'m>,
+    pub(super) declared: Declared<'m>,
+    pub(super) stand_ins: StandIns,
     /// What is to be told.
     pub(super) notes: Vec<String>,
     /// Outputs that cannot be made; that is a problem as soon as something reads them.
@@ -212,7 +219,7 @@ impl<'m> Importer<'m> {
         graphs: &'m Graphs<'m>,
         file: &'m Mapping,
         options: &'m ImportOptions,
-        Asked { sizes, wanted, choices, cases, found, findable }: Asked<'m>,
+        Asked { sizes, wanted, choices, cases, found, findable, ranks }: Asked<'m>,
     ) -> Self {
         let dims = Dims::new(cx.clone(), &options.dims);
         Self {
@@ -225,11 +232,13 @@ impl<'m> Importer<'m> {
             cases,
             found,
             findable,
+            ranks,
             case_params: HashMap::new(),
             builder: Builder::new(cx.clone(), dims.symbols()),
             tensors: TensorReader::new(file),
             dims,
             problems: Problems::default(),
+            declared: Declared::of(&model.graph),
             stand_ins: StandIns::default(),
             notes: Vec::new(),
             absent: HashMap::new(),

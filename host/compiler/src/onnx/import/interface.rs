@@ -276,6 +276,8 @@ impl<'m> Importer<'m> {
         match difference(&self.cx, declared, found) {
             Some(Difference::ElementType) => return wrong(terms.type_text(declared)),
             Some(Difference::Shape) => {
+                let rank = |ty| terms.tensor(ty).map(|(_, dims)| dims.len());
+                self.ranks.differ.set(self.ranks.differ.get() || rank(declared) != rank(found));
                 let (declared, found) = (terms.type_text(declared), terms.type_text(found));
                 let output = quoted(output.name);
                 self.notes.push(format!(

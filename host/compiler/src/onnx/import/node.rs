@@ -15,7 +15,9 @@ use crate::onnx::{TensorError, TensorReader};
 use crate::services::fits;
 
 use super::builder::{Builder, Value};
+use super::declared::Declared;
 use super::error::{Problem, invalid, unsupported};
+use super::ranks::Ranks;
 use super::tensor::{NoTensor, constant_of, dtype_of_code};
 
 /// A node while rules are asked about it. Values are made by the builder underneath.
@@ -25,8 +27,10 @@ pub(super) struct Node<'m, 'n> {
     tensors: Option<&'n mut TensorReader<'m>>,
     /// The version of the operator set that the node is written in.
     version: u64,
-    /// How many outputs it has, those without a name counted.
-    output_count: usize,
+    /// What its outputs are called; empty where one has no name.
+    outputs: &'n [&'m str],
+    /// The ranks of its outputs, of those that are called so.
+    ranks: Option<(&'n Ranks, Option<&'n Declared<'m>>)>,
     attributes: &'n [(&'m str, &'n AttributeValue<'m>)],
     /// The attributes that were asked for, one bit each.
     read: u64,
@@ -43,14 +47,22 @@ impl<'m, 'n> Node<'m, 'n> {
         builder: &'n mut Builder,
         tensors: &'n mut TensorReader<'m>,
         version: u64,
-        output_count: usize,
+        outputs: &'n [&'m str],
+        ranks: (&'n Ranks, Option<&'n Declared<'m>>),
         attributes: &'n [(&'m str, &'n AttributeValue<'m>)],
     ) -> Result<Self, Problem> {
         if attributes.len() > 64 {
             return invalid(format!("it has {} attributes", attributes.len()));
         }
         let node = Self::of_importer(builder);
-        Ok(Self { tensors: Some(tensors), version, output_count, attributes, ..node })
+        Ok(Self {
+            tensors: Some(tensors),
+            version,
+            outputs,
+            ranks: Some(ranks),
+            attributes,
+            ..node
+        })
     }
 
     /// What the importer itself asks for: a node without attributes that has one output.
@@ -59,7 +71,8 @@ impl<'m, 'n> Node<'m, 'n> {
             builder,
             tensors: None,
             version: 0,
-            output_count: 1,
+            outputs: &[""],
+            ranks: None,
             attributes: &[],
             read: 0,
             unreadable: Vec::new(),
@@ -165,7 +178,12 @@ impl ImportSession for Node<'_, '_> {
     }
 
     fn output_count(&self) -> usize {
-        self.output_count
+        self.outputs.len()
+    }
+
+    fn output_rank(&self, output: usize) -> Option<usize> {
+        let (ranks, declared) = self.ranks?;
+        ranks.of(self.outputs.get(output)?, declared)
     }
 
     fn attribute(&mut self, name: &str) -> Option<AttributeParts<'_>> {

@@ -5,40 +5,35 @@
 //! reads one, be it through others, may be because of that, unless it is about the node alone: only what is not
 //! supported is told of it, and not that it needs a constant.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::ir::{Context, Cx, Type};
-use crate::onnx::proto::{GraphProto, NodeProto, TypeProto};
+use crate::onnx::proto::{NodeProto, TypeProto};
 
 use super::builder::{Builder, Value};
+use super::declared::Declared;
 use super::dims::Dims;
 use super::error::Problem;
 use super::tensor::{check_rank, dtype_of_code};
 
 /// The values that nothing makes, and those that are made of them.
 #[derive(Debug, Default)]
-pub(super) struct StandIns<'m> {
-    /// The types that the graph declares; looked for when the first one is asked for.
-    declared: Option<HashMap<&'m str, &'m TypeProto<'m>>>,
+pub(super) struct StandIns {
     values: HashSet<Value>,
 }
 
-impl<'m> StandIns<'m> {
+impl StandIns {
     /// The first `count` outputs of a node of the graph, those of unknown type missing.
-    pub(super) fn make(
+    pub(super) fn make<'m>(
         &mut self,
-        graph: &'m GraphProto<'m>,
+        declared: &Declared<'m>,
         node: &'m NodeProto<'m>,
         count: usize,
         dims: &Dims<'m>,
         builder: &mut Builder,
     ) -> Vec<Value> {
-        let declared = self.declared.get_or_insert_with(|| {
-            let values = graph.value_info.iter().chain(&graph.output);
-            values.map(|value| (value.name, &value.ty)).collect()
-        });
         let made = node.output.iter().take(count).map(|name| {
-            let ty = declared.get(name).and_then(|ty| type_of(builder.cx(), dims, ty));
+            let ty = declared.ty(name).and_then(|ty| type_of(builder.cx(), dims, ty));
             match ty {
                 Some(ty) => {
                     let value = builder.param(name, ty);

@@ -31,6 +31,8 @@ pub(super) struct Question<'a> {
     pub(super) key: &'a str,
     /// The version of the domain's operators.
     pub(super) version: i64,
+    /// Whether the node is one of the graph: of what others make, no types are declared that hold wherever they are used.
+    pub(super) is_of_graph: bool,
 }
 
 impl<'m> Importer<'m> {
@@ -205,8 +207,8 @@ impl<'m> Importer<'m> {
             // The types that a function declares are not those of a call.
             Role::Function(_) | Role::Branch(_) | Role::Body(_) => missing(this),
             Role::Graph => {
-                let (graph, builder) = (&this.model.graph, &mut this.builder);
-                Ok(this.stand_ins.make(graph, node, wanted, &this.dims, builder))
+                let (declared, builder) = (&this.declared, &mut this.builder);
+                Ok(this.stand_ins.make(declared, node, wanted, &this.dims, builder))
             }
         };
         let domain = standard_domain(node.domain);
@@ -242,9 +244,10 @@ impl<'m> Importer<'m> {
             self.has_right_attributes(frame, node, given);
             return stand_ins(self);
         }
+        let is_of_graph = matches!(frame.role, Role::Graph);
         let name = node.output.iter().find(|name| !name.is_empty()).unwrap_or(&"");
         self.builder.begin_node(name, frame.source_of(&self.cx, node));
-        let question = Question { rules: &rules, key: &key, version };
+        let question = Question { rules: &rules, key: &key, version, is_of_graph };
         if inputs.iter().flatten().any(|&input| self.builder.is_missing(input)) {
             inputs.iter().flatten().for_each(|&input| self.report_absent(input));
             if self.has_right_attributes(frame, node, given) {
@@ -261,7 +264,7 @@ impl<'m> Importer<'m> {
             // What is known no earlier than in a call is computed there, where a rule says how.
             let key = rules::key(FOUND, &key).into_owned();
             if let Ok(rules) = rules::find(&self.cx, &key, version) {
-                let question = Question { rules: &rules, key: &key, version };
+                let question = Question { rules: &rules, key: &key, version, is_of_graph };
                 let found = self.ask(&question, node, inputs, given);
                 translated = found.ok().flatten().map_or(translated, |found| Ok(Some(found)));
             }
@@ -321,14 +324,16 @@ impl<'m> Importer<'m> {
     /// What rules make of a node, all of whose attributes are looked at; `None` when there is no rule, or all of them decline.
     pub(super) fn ask(
         &mut self,
-        &Question { rules, key, version }: &Question<'_>,
-        node: &NodeProto<'_>,
+        &Question { rules, key, version, is_of_graph }: &Question<'_>,
+        node: &'m NodeProto<'m>,
         inputs: &[Option<Value>],
         given: &[(&'m str, &'m AttributeValue<'m>)],
     ) -> Result<Option<Vec<Value>>, Problem> {
         let (builder, tensors) = (&mut self.builder, &mut self.tensors);
         let version = version.unsigned_abs();
-        let mut node = Node::new(builder, tensors, version, node.output.len(), given)?;
+        let declared = is_of_graph.then_some(&self.declared);
+        let ranks = (self.ranks, declared);
+        let mut node = Node::new(builder, tensors, version, &node.output, ranks, given)?;
         let outputs = node.ask(rules, key, inputs)?;
         if outputs.is_some() {
             node.check_attributes()?;
