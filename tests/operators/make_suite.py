@@ -922,6 +922,8 @@ def recurrence():
             family.case(f"{kind}_{direction}_lengths", op, [*args(gates, states, ways), lengths],
                         steps(name, gates, states, said, has_lengths=True), direction=direction, lengths=True)
         family.case(f"{kind}_wide", op, args(gates, states, 1, 3, 2, 37), steps(name, gates, states, {}))
+        # A group of four sequences and one of two, in blocks of columns.
+        family.case(f"{kind}_groups", op, args(gates, states, 1, 2, 6, 32), steps(name, gates, states, {}))
         family.case(f"{kind}_clip", op, args(gates, states), steps(name, gates, states, {}, clip=0.5), clip=0.5)
     functions = [("relu", "Relu", None, None), ("leaky_relu(0.125)", "LeakyRelu", 0.125, None),
                  ("thresholded_relu(0.5)", "ThresholdedRelu", 0.5, None), ("scaled_tanh(1.5,0.5)", "ScaledTanh", 1.5, 0.5),

@@ -115,23 +115,37 @@ impl<'a> Nest<'a> {
     }
 
     /// Whether the elements that the accesses touch in one step of a loop are none of those of another.
+    ///
+    /// Accesses may be of several ranges, such as rows of a matrix, that the loop leads through side by side: where one starts, the
+    /// loop is at its end in the one before.
     fn are_apart(&self, this: &Loop, accesses: &[&Access]) -> bool {
-        let mut common: Option<(i64, Linear, Interval)> = None;
+        let mut common: Option<(i64, Linear)> = None;
+        let mut touched = Vec::with_capacity(accesses.len());
         for access in accesses {
             let Some(index) = &access.index else { return false };
             let stride = index.coefficient(this.var);
             let Some((outer, inner)) = self.split(this, index) else { return false };
-            let inner = self.forms.bounds(&inner).add(access.reach);
-            let hull = match &common {
-                None => inner,
-                Some((other, base, hull)) if *other == stride && *base == outer => {
-                    hull.union(inner)
-                }
-                Some(_) => return false,
-            };
-            common = Some((stride, outer, hull));
+            let (other, base) = common.get_or_insert_with(|| (stride, outer.clone()));
+            if *other != stride || *base != outer {
+                return false;
+            }
+            touched.push(self.forms.bounds(&inner).add(access.reach));
         }
-        common.is_some_and(|(stride, _, hull)| stride != 0 && hull.extent() <= stride.abs())
+        let Some((stride, _)) = common else { return false };
+        let length = this.steps.and_then(|steps| stride.abs().checked_mul(steps));
+        touched.sort_unstable_by_key(|range| range.min);
+        let mut hulls: Vec<Interval> = Vec::new();
+        for range in touched {
+            match hulls.last_mut() {
+                Some(hull)
+                    if length.is_none_or(|length| range.min.saturating_sub(hull.min) < length) =>
+                {
+                    *hull = hull.union(range);
+                }
+                _ => hulls.push(range),
+            }
+        }
+        stride != 0 && hulls.iter().all(|hull| hull.extent() <= stride.abs())
     }
 
     /// An index without the loop's own variable: what stays the same in all steps, and what moves inside of

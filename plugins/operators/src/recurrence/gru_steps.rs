@@ -108,38 +108,40 @@ fn program(op: &GruSteps, program: &mut Program) -> Result<()> {
             let ([state], [gates, kept]) = (&way.held[..], made) else {
                 return program.seq(&[]);
             };
-            let gate = |part: i64, j| gates.at(&[step.sequence, way.part(part, j)]);
+            let group = step.group;
+            let taken = |sequence, at| way.taken(step, sequence, at);
+            let gate = |sequence, part: i64, j| gates.at(&[sequence, way.part(part, j)]);
             let is_linear = op.linear_before_reset;
             let first = match is_linear {
                 // The last part is the product with the weight alone, which the reset is put to afterwards.
-                true => way.product(step, gates, state, [2, 1], |at| {
+                true => way.product(group, gates, state, [2, 1], |_, at| {
                     way.of(3, at - way.part(2, program.index(0)))
                 }),
                 false => program.seq(&[]),
             };
-            let gated = way.product(step, gates, state, [0, 2], |at| way.taken(step, at));
-            let reset = way.each(|j| {
-                let reset = way.gate(0, gate(1, j));
+            let gated = way.product(group, gates, state, [0, 2], taken);
+            let reset = way.each(group, |sequence, j| {
+                let reset = way.gate(0, gate(sequence, 1, j));
                 kept.set(
-                    &[step.sequence, j],
+                    &[sequence, j],
                     match is_linear {
-                        true => reset * gate(2, j),
-                        false => reset * state.at(&[step.sequence, j]),
+                        true => reset * gate(sequence, 2, j),
+                        false => reset * state.at(&[sequence, j]),
                     },
                 )
             });
             let second = match is_linear {
-                true => way.each(|j| {
+                true => way.each(group, |sequence, j| {
                     let at = way.part(2, j);
-                    let sum = way.taken(step, at) + kept.at(&[step.sequence, j]);
-                    gates.set(&[step.sequence, at], sum)
+                    let sum = taken(sequence, at) + kept.at(&[sequence, j]);
+                    gates.set(&[sequence, at], sum)
                 }),
-                false => way.product(step, gates, kept, [2, 1], |at| way.taken(step, at)),
+                false => way.product(group, gates, kept, [2, 1], taken),
             };
-            let update = way.each(|j| {
-                let (mut body, place) = (program.block(), [step.sequence, j]);
-                let update = body.bind("update", way.gate(0, gate(0, j)));
-                let next = way.gate(1, gate(2, j));
+            let update = way.each(group, |sequence, j| {
+                let (mut body, place) = (program.block(), [sequence, j]);
+                let update = body.bind("update", way.gate(0, gate(sequence, 0, j)));
+                let next = way.gate(1, gate(sequence, 2, j));
                 let rest = program.literal(update.dtype(), 1.0) - update;
                 body.push(state.set(&place, rest * next + update * state.at(&place)));
                 body.finish()

@@ -110,13 +110,14 @@ fn program(op: &LstmSteps, program: &mut Program) -> Result<()> {
             let ([state, memory], [gates]) = (&way.held[..], made) else {
                 return program.seq(&[]);
             };
-            let products = way.product(step, gates, state, [0, 4], |at| way.taken(step, at));
-            let update = way.each(|j| {
-                let (mut body, place) = (program.block(), [step.sequence, j]);
+            let taken = |sequence, at| way.taken(step, sequence, at);
+            let products = way.product(step.group, gates, state, [0, 4], taken);
+            let update = way.each(step.group, |sequence, j| {
+                let (mut body, place) = (program.block(), [sequence, j]);
                 let before = body.bind("before", memory.at(&place));
                 let gate = |part: i64, seen| {
                     let at = way.part(part, j);
-                    let sum = gates.at(&[step.sequence, at]);
+                    let sum = gates.at(&[sequence, at]);
                     match op.peepholes {
                         true => sum + way.of(4, at) * seen,
                         false => sum,
@@ -127,7 +128,7 @@ fn program(op: &LstmSteps, program: &mut Program) -> Result<()> {
                     true => program.literal(input.dtype(), 1.0) - input,
                     false => way.gate(0, gate(2, before)),
                 };
-                let cell = way.gate(1, gates.at(&[step.sequence, way.part(3, j)]));
+                let cell = way.gate(1, gates.at(&[sequence, way.part(3, j)]));
                 let after = body.bind("after", forget * before + input * cell);
                 let output = way.gate(0, gate(1, after));
                 body.push(memory.set(&place, after));

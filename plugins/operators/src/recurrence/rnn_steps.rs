@@ -78,9 +78,10 @@ fn program(op: &RnnSteps, program: &mut Program) -> Result<()> {
         |_, way| vec![way.rows("sums", 1)],
         |way, made, step| {
             let ([state], [sums]) = (&way.held[..], made) else { return program.seq(&[]) };
-            let products = way.product(step, sums, state, [0, 1], |at| way.taken(step, at));
-            let update = way.each(|j| {
-                let place = [step.sequence, j];
+            let taken = |sequence, at| way.taken(step, sequence, at);
+            let products = way.product(step.group, sums, state, [0, 1], taken);
+            let update = way.each(step.group, |sequence, j| {
+                let place = [sequence, j];
                 state.set(&place, way.gate(0, sums.at(&place)))
             });
             program.seq(&[products, update])
