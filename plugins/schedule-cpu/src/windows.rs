@@ -16,7 +16,7 @@ use crate::attempt;
 
 /// Elements of a window that are written out, at most.
 const TAPS: i64 = 32;
-/// Elements of a window along one axis, at most; longer ones are added in vectors.
+/// Elements of a window along one axis, at most, where there are no conditions; longer ones are added in vectors.
 const WIDTH: i64 = 7;
 
 /// Cuts the borders off the innermost loop around each result and its windows, and writes small windows out.
@@ -32,14 +32,16 @@ fn of_result(schedule: &mut Schedule, result: Block) -> Result<()> {
     let loops = schedule.loops(result)?;
     let mut of_windows = None;
     for &each in loops.iter().rev() {
-        if !windows(schedule, each)?.is_empty() {
-            of_windows = Some(each);
+        // With conditions even a long one is better written out: they are constants then.
+        let width = if schedule.interior(each).is_some() { TAPS } else { WIDTH };
+        if !windows(schedule, each, width)?.is_empty() {
+            of_windows = Some((each, width));
             break;
         }
     }
-    let Some(pixels) = of_windows else { return Ok(()) };
+    let Some((pixels, width)) = of_windows else { return Ok(()) };
     for part in without_borders(schedule, pixels)? {
-        for each in windows(schedule, part)? {
+        for each in windows(schedule, part, width)? {
             schedule.unroll(each)?;
         }
     }
@@ -59,17 +61,17 @@ pub(crate) fn without_borders(schedule: &mut Schedule, pixels: Loop) -> Result<V
     }
 }
 
-/// The loops over the elements of windows inside of a loop; of windows of many elements the innermost ones.
-fn windows(schedule: &mut Schedule, pixels: Loop) -> Result<Vec<Loop>> {
+/// The loops over the elements of windows inside of a loop, none longer than `width`; of windows of many elements the innermost ones.
+fn windows(schedule: &mut Schedule, pixels: Loop, width: i64) -> Result<Vec<Loop>> {
     let mut loops = Vec::new();
     for block in schedule.children(pixels)? {
         let mut taps = 1;
         let own = schedule.own_loops(block)?;
         let (reduced, _) = schedule.reduced_and_kept(block, &own);
         for each in reduced.into_iter().rev() {
-            let Some(extent @ 1..=WIDTH) = schedule.extent(each) else { break };
+            let Some(extent) = schedule.extent(each) else { break };
             taps *= extent;
-            if taps > TAPS {
+            if !(1..=width).contains(&extent) || taps > TAPS {
                 break;
             }
             loops.push(each);

@@ -8,6 +8,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
 
+use super::by_axes;
 use super::layout::follow;
 use super::programs::{self, Method, Windows};
 use super::taps::Taps;
@@ -77,6 +78,12 @@ fn windows(op: &AvgPool2d) -> Windows<'_> {
 }
 
 follows_precision!(AvgPool2d);
+
+/// Large windows that overlap: one axis after the other.
+#[rule(simplify)]
+fn simplify(op: &AvgPool2d, at: &mut Site<'_>) -> Option<Expr> {
+    by_axes::split(&pool!(op), "nn.avg_pool2d", at)
+}
 
 /// In the layout that its argument has.
 #[rule(layout)]

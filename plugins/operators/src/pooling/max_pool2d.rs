@@ -10,6 +10,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::by_axes;
 use super::layout::follow;
 use super::programs::{self, Method, Windows};
 use super::taps::{Taps, empty_window};
@@ -70,6 +71,12 @@ fn windows(op: &MaxPool2d) -> Windows<'_> {
 }
 
 follows_precision!(MaxPool2d);
+
+/// Large windows that overlap: one axis after the other.
+#[rule(simplify)]
+fn simplify(op: &MaxPool2d, at: &mut Site<'_>) -> Option<Expr> {
+    by_axes::split(&pool!(op), "nn.max_pool2d", at)
+}
 
 /// In the layout that its argument has.
 #[rule(layout)]

@@ -1,6 +1,7 @@
 //! Pooling over two spatial axes.
 
 pub mod avg_pool2d;
+mod by_axes;
 pub mod global_avg_pool2d;
 pub mod global_max_pool2d;
 mod layout;
