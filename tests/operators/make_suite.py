@@ -488,6 +488,9 @@ def pool():
         "ceil_dropped": ((1, 1, 4, 4), dict(pool_size=[1, 2], strides=[2, 3], padding=[0, 1, 0, 1], ceil_mode=True)),
         "dilated": ((1, 2, 9, 9), dict(pool_size=[3, 3], dilation=[2, 2])),
         "whole": ((1, 3, 5, 4), dict(pool_size=[5, 4])),
+        "large": ((1, 2, 11, 12), dict(pool_size=[5, 7], padding=[2, 3, 2, 3])),
+        "large_steps": ((1, 2, 14, 15), dict(pool_size=[6, 7], strides=[2, 2], padding=[1, 3, 2, 3], ceil_mode=True)),
+        "large_dilated": ((1, 1, 15, 17), dict(pool_size=[4, 5], dilation=[2, 3])),
     }
     for name, (shape, attrs) in cases.items():
         family.case(f"max_pool2d_{name}", "nn.max_pool2d", [In("f32", *shape)],
@@ -810,6 +813,9 @@ def scans():
             ("u8", "u8", (9,), dict(exclusive=True)),
             ("f16", "f16", (2, 5), dict(axis=1)),
             ("empty", "f32", (0, 3), {}),
+            ("rows", "f32", (3, 7, 40), dict(axis=1)),
+            ("rows_f16", "f16", (2, 6, 5), dict(axis=1, exclusive=True)),
+            ("rows_reverse", "f32", (6, 2, 20), dict(exclusive=True, reverse=True)),
         ]:
             expected = lambda x, f=f, attrs=attrs: running(f, x, **attrs)
             family.case(f"{op}_{name}", op, [In(dtype, *shape)], expected, **attrs)
@@ -838,6 +844,12 @@ def scans():
         ("f16", "f16", (4, 6), dict(k=2)),
         ("f64", "f64", (64,), dict(k=64)),
         ("none", "f32", (3, 4), dict(k=0)),
+        # Their order is found digit by digit.
+        ("many", "f32", (3, 60), dict(k=60)),
+        ("many_smallest", "i32", (50, 2), dict(k=30, axis=0, largest=False)),
+        ("many_u8", "u8", (80,), dict(k=40)),
+        ("many_i8", "i8", (80,), dict(k=40)),
+        ("many_f16", "f16", (2, 70), dict(k=70, largest=False)),
     ]:
         k = Shape(attrs.pop("k"))
         family.case(f"topk_{name}", "topk", [In(dtype, *shape), k], lambda x, k, attrs=attrs: topk(x, *k, **attrs), **attrs)
@@ -845,6 +857,10 @@ def scans():
     # NumPy takes infinity for nan here, so the places say which is meant.
     family.case("topk_special", "topk", [specials, Shape(4)], lambda x, k: (
         np.array([[np.nan, np.inf, 1, -0.0], [np.nan, np.inf, 2, 2]], np.float32), np.array([[1, 2, 0, 3], [4, 0, 1, 3]])))
+    specials_of_many = Const("f32", [*([1, math.nan, -0.0, 2, 0.0, -math.inf] * 5), -2])
+    for largest in [True, False]:
+        family.case(f"topk_special_many_{'largest' if largest else 'smallest'}", "topk", [specials_of_many, Shape(31)],
+                    lambda x, k, largest=largest: topk(x, *k, largest=largest), largest=largest)
     family.case("topk_special_smallest", "topk", [specials, Shape(6)], lambda x, k: (
         np.array([[-np.inf, -0.0, 0.0, 1, np.inf, np.nan], [-np.inf, 1, 2, 2, np.inf, np.nan]], np.float32),
         np.array([[5, 3, 4, 0, 2, 1], [2, 5, 1, 3, 0, 4]])), largest=False)

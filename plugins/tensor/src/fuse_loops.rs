@@ -14,7 +14,8 @@
 //! When each access moves as far in one step of the outer loop as in all steps of the inner one, the
 //! elements are those of one longer loop, in the same order. So the program does the same, and rows too
 //! short for a vector become one that is not. The variables of the loops must not be read for
-//! anything but where elements lie.
+//! anything but where elements lie. A loop whose steps may run in any order stays apart from one around it whose
+//! steps read what steps before have written.
 //!
 //! `tir.FlattenBuffer` and `tir.Simplify` come first; `tir.Simplify` afterwards removes what is left of
 //! the outer variables.
@@ -58,6 +59,7 @@ fn group_around(nest: &Nest<'_>, inner: usize) -> Vec<usize> {
     let mut group = vec![inner];
     let Some(mut steps) = fusable_steps(nest, inner) else { return group };
     let accesses = &nest.accesses[nest.loops[inner].accesses.clone()];
+    let is_free = nest.is_independent(inner);
     let mut outermost = inner;
     while let Some(parent) = nest.loops[outermost].parent
         && nest.perfect_inner(parent) == Some(outermost)
@@ -67,6 +69,7 @@ fn group_around(nest: &Nest<'_>, inner: usize) -> Vec<usize> {
             let (far, near) = (nest.stride(parent, access), nest.stride(inner, access));
             far.is_some() && far == near.and_then(|near| near.checked_mul(steps))
         })
+        && (!is_free || nest.is_independent(parent))
     {
         group.push(parent);
         (outermost, steps) = (parent, product);

@@ -56,17 +56,25 @@ pub(crate) fn along(cx: &EvalCx<'_>, running: &Running, is_product: bool) -> Res
 impl Running {
     /// What is held at each place is made of what is held at the one before, in the type that arithmetic is done in.
     pub(crate) fn program(&self, program: &Program, reducer: Reducer) -> Result<()> {
+        let rank = program.input(0).shape().len();
+        match axis_of(self.axis, rank)? {
+            axis if axis + 1 < rank => self.of_rows(program, reducer, axis),
+            axis => self.of_elements(program, reducer, axis),
+        }
+        Ok(())
+    }
+
+    /// Along the last axis: one element after the other.
+    fn of_elements(&self, program: &Program, reducer: Reducer, axis: usize) {
         let (data, out) = (program.input(0), program.output(0));
         let (shape, dtype) = (data.shape(), data.compute_dtype());
-        let axis = axis_of(self.axis, shape.len())?;
         let last = shape[axis].index(program) - 1;
         let identity = reducer.identity(program, dtype);
         let held = program.temporary("held", dtype, shape);
-        let outer = [&shape[..axis], &shape[axis + 1..]].concat();
-        program.sweep(&outer, &[shape[axis]], |i, r| {
+        program.sweep(&shape[..axis], &[shape[axis]], |i, r| {
             let place = |step| {
                 let at = if self.reverse { last - step } else { step };
-                [&i[..axis], &[at], &i[axis..]].concat()
+                [&i[..axis], &[at]].concat()
             };
             let before = (r[0] - 1).max(0);
             let first = r[0].lt(1);
@@ -80,7 +88,50 @@ impl Running {
             held.set(&place(r[0]), reducer.combine(so_far, next))
         });
         program.set(&out, |i| held.at(i));
-        Ok(())
+    }
+
+    /// Along another axis: one row of the last axis after the other, since its elements are neighbours.
+    fn of_rows(&self, program: &Program, reducer: Reducer, axis: usize) {
+        let (data, out) = (program.input(0), program.output(0));
+        let (shape, dtype) = (data.shape(), data.compute_dtype());
+        let identity = reducer.identity(program, dtype);
+        let steps = shape[axis].index(program);
+        let last = shape.len() - 1;
+        let width = shape[last].index(program);
+        let others = [&shape[..axis], &shape[axis + 1..last]].concat();
+        // What is held may be wider than what is given.
+        let held = (out.dtype() != dtype).then(|| program.temporary("held", dtype, shape));
+        program.each(&others, |i| {
+            let place = |step, j| {
+                let at = if self.reverse { steps - 1 - step } else { step };
+                [&i[..axis], &[at], &i[axis..], &[j]].concat()
+            };
+            let set = |step, j, value| {
+                let at = place(step, j);
+                let mut set = program.block();
+                let value = set.bind("value", value);
+                if let Some(held) = &held {
+                    set.push(held.set(&at, value));
+                }
+                set.push(out.set(&at, value));
+                set.finish()
+            };
+            let first = program.in_turn(steps.min(1), |step| {
+                program.in_turn(width, |j| match self.exclusive {
+                    true => set(step, j, identity),
+                    false => set(step, j, data.wide(&place(step, j))),
+                })
+            });
+            let others = program.in_turn(steps - 1, |before| {
+                let step = before + 1;
+                program.in_turn(width, |j| {
+                    let so_far = held.as_ref().unwrap_or(&out).at(&place(before, j));
+                    let next = data.wide(&place(if self.exclusive { before } else { step }, j));
+                    set(step, j, reducer.combine(so_far, next))
+                })
+            });
+            program.seq(&[first, others])
+        });
     }
 }
 
