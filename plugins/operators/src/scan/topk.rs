@@ -15,6 +15,7 @@ use tenon_plugin_api::program::{Block, Buffer, Extent, Scalar, Stmt};
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
+use super::by_digits;
 use crate::kernel::moves::wrap_axis;
 use crate::movement::places::around;
 use crate::onnx::steps::has_enough;
@@ -97,6 +98,11 @@ fn program(op: &Topk, program: &mut Program) -> Result<()> {
     let axis = axis_of(op.axis, x.shape().len())?;
     let outer = [&values.shape()[..axis], &values.shape()[axis + 1..]].concat();
     let (extent, count) = (x.shape()[axis], values.shape()[axis]);
+    if by_digits::is_better(program, x.compute_dtype(), [extent, count]) {
+        let along = by_digits::Along { x: &x, axis, largest: op.largest };
+        along.program(program, [&values, &places]);
+        return Ok(());
+    }
     let sizes = [&outer[..], &[count]].concat();
     let heap = Heap {
         values: program.temporary("heap", x.compute_dtype(), &sizes),
