@@ -130,7 +130,9 @@ impl Operands {
             let rows: Vec<usize> = others().filter(|&at| moves[at][vector] == Some(0)).collect();
             let is_block = |at: &usize| {
                 let [of_vector, of_element] = [vector, 1 - vector].map(|each| moves[*at][each]);
+                // Columns that fill no vectors are cut into parts, which no block is made of.
                 *at < column
+                    && (extents[column] % lanes == 0 || extents[column] < lanes)
                     && of_vector != Some(0)
                     && of_element == Some(0)
                     && !unknown.contains(at)
