@@ -299,7 +299,7 @@ fn loops_of_result(
         [image, down[0], blocks[0], blocks[1], down[1], across[0], down[2], across[1], lane];
     schedule.reorder(&order)?;
     in_registers(schedule, &[down[2], across[1], lane], machine.lanes())?;
-    let (chunk, is_parallel) = on_threads(schedule, [image, down[0]], sizes.chunks(form), machine)?;
+    let (chunk, is_parallel) = on_threads(schedule, [image, down[0]], sizes, form, machine)?;
     Ok(Around { chunk, is_parallel, outputs: blocks[0], across: across[0] })
 }
 
@@ -307,16 +307,20 @@ fn loops_of_result(
 fn on_threads(
     schedule: &mut Schedule,
     [image, chunk]: [Loop; 2],
-    count: Option<i64>,
+    sizes: &Sizes,
+    form: &Form,
     machine: &Machine,
 ) -> Result<(Loop, bool)> {
-    let Some(count) = count.filter(|&count| machine.threads > 1 && count >= 2 * machine.threads)
-    else {
+    let is_enough = |count: &i64| machine.threads > 1 && *count >= 2 * machine.threads;
+    let (Some(images), Some(count)) = (sizes.images, sizes.chunks(form).filter(is_enough)) else {
         return Ok((chunk, false));
     };
     let all = schedule.fuse(&[image, chunk])?;
     let most = STEPS * machine.threads;
-    let tasks = (1..=most.min(count)).rev().find(|tasks| count % tasks == 0).unwrap_or(1);
+    // A task is of one image, or of whole ones: what it reads could not be told otherwise.
+    let is_apart = |tasks: i64| tasks % images == 0 || images % tasks == 0;
+    let is_even = |tasks: &i64| count % tasks == 0 && is_apart(*tasks);
+    let tasks = (1..=most.min(count)).rev().find(is_even).unwrap_or(1);
     if tasks < machine.threads || tasks == count {
         schedule.parallel(all)?;
         return Ok((all, true));
