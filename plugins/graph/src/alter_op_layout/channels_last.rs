@@ -61,7 +61,7 @@ impl Alter<'_> {
             }
             None => {
                 let of = self.argument_of_reshape(x)?;
-                let keeps = |whole: &[Dim]| [whole[0], whole[1]] == [shape[0], shape[2]];
+                let keeps = |whole: &[Dim]| whole.get(..2) == Some(&[shape[0], shape[2]]);
                 (axes == [0, 2, 1] && keeps(&self.shape(of)?)).then_some(())?;
                 self.blocked_of(of)?
             }
