@@ -20,6 +20,8 @@ pub(crate) struct Normalizer {
     fractions: FxHashMap<Fraction, Expr>,
     /// Quotients and remainders by symbols, the first node of each.
     digits: FxHashMap<(BinaryOp, Linear, Dim), Expr>,
+    /// The first node of each dimension that is not a number.
+    dims: FxHashMap<Dim, Expr>,
     /// What the quotients and remainders that are atoms were made of.
     made_of: FxHashMap<Expr, Fraction>,
 }
@@ -39,6 +41,7 @@ impl Normalizer {
             built: FxHashMap::default(),
             fractions: FxHashMap::default(),
             digits: FxHashMap::default(),
+            dims: FxHashMap::default(),
             made_of: FxHashMap::default(),
         }
     }
@@ -52,8 +55,14 @@ impl Normalizer {
         if !is_index(rw.body(), expr) || rw.body().kind(expr) == Kind::VAR {
             return;
         }
-        let View::Binary { op, a, b } = rw.view(expr) else {
-            return self.forms.set_expr(rw.body(), expr);
+        let (op, a, b) = match rw.view(expr) {
+            View::Binary { op, a, b } => (op, a, b),
+            View::Prim { dim } if rw.terms().dim_value(dim).is_none() => {
+                let first = *self.dims.entry(dim).or_insert(expr);
+                self.forms.set_expr(rw.body(), first);
+                return self.forms.set_form(expr, Linear::atom(first));
+            }
+            _ => return self.forms.set_expr(rw.body(), expr),
         };
         let (left, right) = (self.forms.form(a), self.forms.form(b));
         let form = match self.forms.combine(op, &left, &right) {
