@@ -409,3 +409,19 @@ fn the_last_place_along_an_open_axis_is_counted_from_its_end() {
          ret %y"
     );
 }
+
+/// The standard wants an axis of one part; ONNX Runtime takes real signals without it, and exporters write them so.
+#[test]
+fn a_signal_without_parts_is_real() {
+    let of_frames = |dims: &[D]| {
+        let model = model(17)
+            .input("x", FLOAT, dims)
+            .int("step", 5)
+            .int("length", 20)
+            .node("STFT", &["x", "step", "", "length"], &["y"], &[])
+            .output("y");
+        let text = model.text();
+        text.lines().next().map(|line| line.rsplit("->").next().unwrap_or_default().to_owned())
+    };
+    assert_eq!(of_frames(&[N(2), N(40)]), of_frames(&[N(2), N(40), N(1)]));
+}

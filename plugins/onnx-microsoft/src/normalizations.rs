@@ -11,7 +11,14 @@ fn skip_layer_norm(node: &mut Node<'_>) -> Outputs {
     let (gamma, beta, epsilon) =
         (node.input(2)?, node.optional(3), node.float_or("epsilon", 1e-12)?);
     let y = layer_norm(node, sum, gamma, beta, epsilon)?;
-    with_sum(node, y, sum)
+    if node.output_count() == 1 {
+        return Ok(vec![y]);
+    }
+    let wide_sum = widened(node, sum)?;
+    let mean = mean(node, wide_sum)?;
+    let centered = node.apply("subtract", &[wide_sum, mean])?;
+    let inverse = inverse_root(node, centered, epsilon)?;
+    Ok(vec![y, mean, inverse, sum])
 }
 
 /// `SkipSimplifiedLayerNormalization`: the same without a mean.
@@ -20,22 +27,30 @@ fn skip_rms_norm(node: &mut Node<'_>) -> Outputs {
     let sum = sum(node, 3)?;
     let (gamma, epsilon) = (node.input(2)?, node.float_or("epsilon", 1e-12)?);
     let y = rms_norm(node, sum, gamma, epsilon)?;
-    with_sum(node, y, sum)
+    if node.output_count() == 1 {
+        return Ok(vec![y]);
+    }
+    let wide_sum = widened(node, sum)?;
+    let inverse = inverse_root(node, wide_sum, epsilon)?;
+    // There is no mean, which is told as 0.
+    let shape = node.dims(inverse)?;
+    let shape = node.shape(&shape)?;
+    let mean = node.call("full", &[shape], &[("value", 0.0.into()), ("dtype", "f32".into())])?;
+    Ok(vec![y, mean, inverse, sum])
 }
 
 /// `SimplifiedLayerNormalization`, which ONNX Runtime has in the standard's own domain.
 #[rule(import.onnx, key = "SimplifiedLayerNormalization")]
 fn simplified(node: &mut Node<'_>) -> Outputs {
-    if node.output_count() > 1 {
-        return unsupported("the root of the mean as an output");
-    }
     let rank = node.dims(node.input(0)?)?.len() as i64;
     if ![-1, rank - 1].contains(&node.int_or("axis", -1)?) {
         return unsupported("another axis than the last one");
     }
     node.ignore("stash_type");
     let (x, gamma, epsilon) = (node.input(0)?, node.input(1)?, node.float_or("epsilon", 1e-5)?);
-    Ok(vec![rms_norm(node, x, gamma, epsilon)?])
+    let y = rms_norm(node, x, gamma, epsilon)?;
+    let x = widened(node, x)?;
+    Ok(vec![y, inverse_root(node, x, epsilon)?])
 }
 
 /// The sum of the first two inputs and a bias.
@@ -46,16 +61,24 @@ fn sum(node: &mut Node<'_>, bias: usize) -> Result<Value, Problem> {
     plus_input(node, x, bias)
 }
 
-/// The outputs of which the second and third, statistics, are those of training.
-fn with_sum(node: &mut Node<'_>, y: Value, sum: Value) -> Outputs {
-    match node.output_count() {
-        1 => Ok(vec![y]),
-        // Nothing reads the statistics; who does is told that they are no part of this.
-        _ => {
-            let none = node.scalar(DType::F32, 0.0)?;
-            Ok(vec![y, none, none, sum])
-        }
-    }
+/// A tensor in the type that statistics are made in.
+fn widened(node: &mut Node<'_>, x: Value) -> Result<Value, Problem> {
+    let dtype = node.dtype(x)?;
+    cast_to(node, x, wide(dtype))
+}
+
+/// The mean along the last axis, which stays.
+fn mean(node: &mut Node<'_>, x: Value) -> Result<Value, Problem> {
+    node.call("mean", &[x], &[("axis", vec![-1].into()), ("keepdims", true.into())])
+}
+
+/// 1 over the root of the mean of the squares along the last axis, which stays.
+fn inverse_root(node: &mut Node<'_>, x: Value, epsilon: f64) -> Result<Value, Problem> {
+    let square = node.apply("multiply", &[x, x])?;
+    let mean = mean(node, square)?;
+    let epsilon = node.scalar_like(mean, epsilon)?;
+    let mean = node.apply("add", &[mean, epsilon])?;
+    node.apply("rsqrt", &[mean])
 }
 
 /// Layer normalization along the last axis.
@@ -84,13 +107,8 @@ pub(crate) fn rms_norm(
     epsilon: f64,
 ) -> Result<Value, Problem> {
     let dtype = node.dtype(x)?;
-    let wide_x = cast_to(node, x, wide(dtype))?;
-    let square = node.apply("multiply", &[wide_x, wide_x])?;
-    let attrs = [("axis", vec![-1].into()), ("keepdims", true.into())];
-    let mean = node.call("mean", &[square], &attrs)?;
-    let epsilon = node.scalar_like(mean, epsilon)?;
-    let mean = node.apply("add", &[mean, epsilon])?;
-    let factor = node.apply("rsqrt", &[mean])?;
+    let wide_x = widened(node, x)?;
+    let factor = inverse_root(node, wide_x, epsilon)?;
     let y = node.apply("multiply", &[wide_x, factor])?;
     let gamma = cast_to(node, gamma, wide(dtype))?;
     let y = node.apply("multiply", &[y, gamma])?;

@@ -107,8 +107,13 @@ fn matrix_of(
 #[rule(import.onnx, key = "STFT", since = 17)]
 fn stft(node: &mut Node<'_>) -> Outputs {
     node.check_arity(2, 4)?;
-    let x = node.input(0)?;
-    let dims = node.dims(x)?;
+    let mut x = node.input(0)?;
+    let mut dims = node.dims(x)?;
+    if dims.len() == 2 {
+        // Real signals need no axis of parts; ONNX Runtime takes them so.
+        dims.push(node.cx().dim(1));
+        x = reshape_to(node, x, &dims)?;
+    }
     let &[batch, samples, parts] = dims.as_slice() else {
         return invalid(format!("signals of {} dimensions", dims.len()));
     };
