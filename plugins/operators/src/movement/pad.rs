@@ -100,10 +100,16 @@ fn program(op: &Pad, program: &mut Program) {
     let input = program.input(0);
     let mut axes = input.shape().iter().zip(op.pad_width.chunks(2));
     let is_guarded = op.mode == "constant" && axes.any(may_be_empty);
-    if is_guarded {
+    // Rows of which both ends show what is inside again are written in parts.
+    let in_parts = op.mode != "constant"
+        && matches!(op.pad_width[..], [.., before, after] if before.min(after) >= 0 && before.max(after) > 0);
+    if is_guarded || in_parts {
         program.set_pattern(OpPattern::Opaque);
     }
     let (input, out) = (program.input(0), program.output(0));
+    if in_parts {
+        return part_by_part(op, program, &input, &out);
+    }
     program.each(out.shape(), |indices| {
         let mut source = indices.to_vec();
         let mut is_inside: Option<program::Scalar<'_>> = None;
@@ -113,13 +119,9 @@ fn program(op: &Pad, program: &mut Program) {
                 continue;
             }
             let (index, extent) = (indices[axis] - before, extent.index(program));
-            source[axis] = match op.mode.as_str() {
-                "reflect" => {
-                    let last = extent - 1;
-                    last - (last - index.call("abs")).call("abs")
-                }
-                _ if is_guarded => index,
-                _ => index.max(0).min(extent - 1),
+            source[axis] = match is_guarded {
+                true => index,
+                false => shown(op, index, extent),
             };
             let here = index.ge(0).and(index.lt(extent));
             is_inside = Some(is_inside.map_or(here, |before| before.and(here)));
@@ -134,6 +136,62 @@ fn program(op: &Pad, program: &mut Program) {
             Some(is_inside) => out.set(indices, is_inside.select(input.at(&source), fill)),
         }
     });
+}
+
+/// The index that is shown at one that may lie outside.
+fn shown<'p>(
+    op: &Pad,
+    index: program::Scalar<'p>,
+    extent: program::Scalar<'p>,
+) -> program::Scalar<'p> {
+    match op.mode.as_str() {
+        "reflect" => {
+            let last = extent - 1;
+            last - (last - index.call("abs")).call("abs")
+        }
+        _ => index.max(0).min(extent - 1),
+    }
+}
+
+/// Rows of the last axis part by part, so that what is inside is copied side by side.
+fn part_by_part<'p>(
+    op: &Pad,
+    program: &'p Program,
+    input: &program::Buffer<'p>,
+    out: &program::Buffer<'p>,
+) {
+    let (Some((&extent, outer)), [.., before, after]) =
+        (input.shape().split_last(), &op.pad_width[..])
+    else {
+        return;
+    };
+    let (before, after) = (*before, *after);
+    let cx = program.cx();
+    let [left, right] = [before, after].map(|width| cx.dim(width));
+    let inside = extent.index(program);
+    let parts = [
+        (program.index(0), left, false),
+        (program.index(before), extent, true),
+        (inside + before, right, false),
+    ];
+    for (begin, width, is_inside) in parts {
+        let of_part = [&out.shape()[..outer.len()], &[width]].concat();
+        program.each(&of_part, |indices| {
+            let (&column, rows) = indices.split_last().expect("there is a last axis");
+            let mut source: Vec<_> = rows
+                .iter()
+                .zip(outer)
+                .enumerate()
+                .map(|(axis, (&row, &extent))| match op.pad_width[2 * axis..2 * axis + 2] {
+                    [0, 0] => row,
+                    _ => shown(op, row - op.pad_width[2 * axis], extent.index(program)),
+                })
+                .collect();
+            let at = begin + column;
+            source.push(if is_inside { column } else { shown(op, at - before, inside) });
+            out.set(&[rows, &[at]].concat(), input.at(&source))
+        });
+    }
 }
 
 /// The index of an axis of `length` that is shown at `index`, which may lie outside.

@@ -61,10 +61,11 @@ fn program(_: &MaxUnpool, program: &mut Program) {
         let index = indices.at(i).cast(DType::I64);
         let (mut rest, mut at) = (index, Vec::new());
         let mut count = program.index(1);
-        for &extent in out.shape().iter().rev() {
+        for (axis, &extent) in out.shape().iter().enumerate().rev() {
             // Of an axis without elements nothing is written.
             let extent = extent.index(program);
-            at.push(rest % extent.max(1));
+            // What is there is below the first extent, so that all places together are the index again.
+            at.push(if axis == 0 { rest } else { rest % extent.max(1) });
             rest = rest / extent.max(1);
             count = count * extent;
         }

@@ -3,7 +3,7 @@
 //! ```text
 //! x: float[n, 2]                              fn @main(%x: f32[n, 2]) {
 //! y = Squeeze(x)      y: float[m]       =>      assert n == 1
-//!                                               ret squeeze(%x) { axis = [0] }
+//!                                               ret the row of %x
 //!                                             }
 //! ```
 //!
