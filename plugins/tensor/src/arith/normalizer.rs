@@ -22,6 +22,7 @@ pub(crate) struct Normalizer {
     digits: FxHashMap<(BinaryOp, Linear, Dim), Expr>,
     /// The first node of each dimension that is not a number.
     dims: FxHashMap<Dim, Expr>,
+    products: radix::Products,
     /// What the quotients and remainders that are atoms were made of.
     made_of: FxHashMap<Expr, Fraction>,
 }
@@ -42,6 +43,7 @@ impl Normalizer {
             fractions: FxHashMap::default(),
             digits: FxHashMap::default(),
             dims: FxHashMap::default(),
+            products: FxHashMap::default(),
             made_of: FxHashMap::default(),
         }
     }
@@ -66,7 +68,10 @@ impl Normalizer {
         };
         let (left, right) = (self.forms.form(a), self.forms.form(b));
         let form = match self.forms.combine(op, &left, &right) {
-            Some(form) => radix::rejoin(rw, &self.forms, self.rejoin(form)),
+            Some(form) => {
+                let form = self.rejoin(form);
+                radix::rejoin(rw, &mut self.forms, &mut self.products, form)
+            }
             None => match (op, right.value()) {
                 (BinaryOp::FloorDiv | BinaryOp::FloorMod, Some(divisor)) if divisor > 0 => {
                     self.fraction(rw, op, &left, divisor, Some(expr), MAX_NESTING)

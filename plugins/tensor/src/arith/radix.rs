@@ -6,8 +6,15 @@
 //! %a[%f // dim(n) * dim(n) + %f % dim(n)]  =>  %a[%f]
 //! ```
 //!
+//! Something may be added to the quotient, as where rows of a tensor begin behind others: that is a number of rows then.
+//!
+//! ```ir
+//! %a[(%f // dim(n) + 5) * dim(n) + %f % dim(n)]  =>  %a[%f + dim(n) * 5]
+//! ```
+//!
 //! Which numbers the digits are of is told by their forms, and radices are compared as dimensions.
 
+use rustc_hash::FxHashMap;
 use tenon_plugin_api::prelude::*;
 
 use super::{Forms, Linear};
@@ -15,39 +22,92 @@ use super::{Forms, Linear};
 /// Products of symbols are only followed so deep.
 const MAX_FACTORS: usize = 4;
 
+/// Products of a number and a node that is a symbol, the first node of each.
+pub(super) type Products = FxHashMap<(Expr, Expr), Expr>;
+
 /// The form with quotients and remainders by the same symbol put together.
-pub(super) fn rejoin(rw: &mut Rewriter, forms: &Forms, mut form: Linear) -> Linear {
-    while let Some(joined) = join(rw, forms, &form) {
+pub(super) fn rejoin(
+    rw: &mut Rewriter,
+    forms: &mut Forms,
+    products: &mut Products,
+    mut form: Linear,
+) -> Linear {
+    while let Some(joined) = join(rw, forms, products, &form) {
         form = joined;
     }
     form
 }
 
-fn join(rw: &mut Rewriter, forms: &Forms, form: &Linear) -> Option<Linear> {
+fn join(
+    rw: &mut Rewriter,
+    forms: &mut Forms,
+    products: &mut Products,
+    form: &Linear,
+) -> Option<Linear> {
     for &(low, scale) in &form.terms {
         let View::Binary { op: BinaryOp::FloorMod, a: x, b: radix } = rw.view(low) else {
             continue;
         };
         let Some(radix) = symbolic(rw, forms, radix) else { continue };
         let x = forms.form(x);
+        let whole = rw.with_cx(|cx| cx.dim_mul(radix, cx.dim(scale)));
         for &(high, times) in &form.terms {
             let View::Binary { op: BinaryOp::Mul, a, b } = rw.view(high) else { continue };
-            let is_above = [(a, b), (b, a)].into_iter().any(|(quotient, step)| {
-                is_quotient(rw, forms, quotient, &x, radix)
-                    && symbolic(rw, forms, step).is_some_and(|step| {
-                        rw.with_cx(|cx| {
-                            cx.dim_mul(step, cx.dim(times)) == cx.dim_mul(radix, cx.dim(scale))
-                        })
+            for (number, step) in [(a, b), (b, a)] {
+                let Some(size) = symbolic(rw, forms, step) else { continue };
+                let Some(left) = without_quotient(rw, forms, number, &x, radix, |rw, factor| {
+                    let factor = times.checked_mul(factor);
+                    factor.is_some_and(|factor| {
+                        rw.with_cx(|cx| cx.dim_mul(size, cx.dim(factor))) == whole
                     })
-            });
-            if is_above {
+                }) else {
+                    continue;
+                };
                 let rest = form.plus(&Linear::atom(low), scale.checked_neg()?)?;
                 let rest = rest.plus(&Linear::atom(high), times.checked_neg()?)?;
-                return rest.plus(&x, scale);
+                let moved = times_symbol(rw, forms, products, &left, step)?;
+                return rest.plus(&moved, times)?.plus(&x, scale);
             }
         }
     }
     None
+}
+
+/// What is left of a sum without its quotient `x // radix`, where `is_above` says that it is that of the digit above.
+fn without_quotient(
+    rw: &mut Rewriter,
+    forms: &Forms,
+    number: Expr,
+    x: &Linear,
+    radix: Dim,
+    mut is_above: impl FnMut(&mut Rewriter, i64) -> bool,
+) -> Option<Linear> {
+    let sum = forms.form(number);
+    let (atom, factor) =
+        sum.terms.iter().copied().find(|&(atom, factor)| {
+            is_quotient(rw, forms, atom, x, radix) && is_above(rw, factor)
+        })?;
+    sum.plus(&Linear::atom(atom), factor.checked_neg()?)
+}
+
+/// A sum times a symbol, each of its terms by itself.
+fn times_symbol(
+    rw: &mut Rewriter,
+    forms: &mut Forms,
+    products: &mut Products,
+    sum: &Linear,
+    symbol: Expr,
+) -> Option<Linear> {
+    let mut all = Linear::default().plus(&forms.form(symbol), sum.constant)?;
+    for &(atom, factor) in &sum.terms {
+        let product = *products.entry((atom, symbol)).or_insert_with(|| {
+            let product = rw.mul(atom, symbol);
+            forms.set_expr(rw.body(), product);
+            product
+        });
+        all = all.plus(&forms.form(product), factor)?;
+    }
+    Some(all)
 }
 
 /// Whether a node is `x // radix`.

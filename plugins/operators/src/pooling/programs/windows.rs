@@ -18,14 +18,21 @@ pub(crate) fn windows(program: &Program, by: &Windows<'_>) {
         Method::Max => Reducer::Max,
         Method::Mean { .. } => Reducer::Sum,
     };
+    let identity = reducer.identity(program, dtype);
     let acc = program.reduce("acc", reducer, dtype, out.shape(), &by.size, |i, r| {
-        taps.is_inside(i, r).select(taps.value(i, r), reducer.identity(program, dtype))
+        match taps.may_be_outside() {
+            true => taps.is_inside(i, r).select(taps.value(i, r), identity),
+            false => taps.inside(i, taps.at(i, r)),
+        }
     });
     let Method::Mean { counts_padding } = by.method else {
         return program.set(&out, |i| acc.at(i));
     };
     if let Some(count) = by.count() {
         return program.set(&out, |i| acc.at(i) * (1.0 / count as f64));
+    }
+    if by.dilation == [1, 1] {
+        return program.set(&out, |i| acc.at(i) / taps.count(i, counts_padding).cast(dtype));
     }
     let count = program.reduce("count", Reducer::Sum, dtype, out.shape(), &by.size, |i, r| {
         let counts = match counts_padding {
@@ -64,6 +71,11 @@ impl<'a, 'p> Taps<'a, 'p> {
         })
     }
 
+    /// Whether a window may reach over the data.
+    fn may_be_outside(&self) -> bool {
+        self.by.padding != [0; 4] || self.by.ceil_mode
+    }
+
     fn is_inside(&self, i: &[Scalar<'p>], r: &[Scalar<'p>]) -> Scalar<'p> {
         let at = self.at(i, r);
         let [y, x] = [0, 1].map(|axis| at[axis].ge(0).and(at[axis].lt(self.extents[axis])));
@@ -77,10 +89,28 @@ impl<'a, 'p> Taps<'a, 'p> {
         y.and(x)
     }
 
+    /// How many elements a window has, none of which is left out between two.
+    fn count(&self, i: &[Scalar<'p>], counts_padding: bool) -> Scalar<'p> {
+        let zero = self.extents[0].program().index(0);
+        let first = self.at(i, &[zero, zero]);
+        let [rows, columns] = [0, 1].map(|axis| {
+            let behind = first[axis] + self.by.size[axis];
+            match counts_padding {
+                true => behind.min(self.extents[axis] + self.by.padding[axis + 2]) - first[axis],
+                false => (behind.min(self.extents[axis]) - first[axis].max(0)).max(0),
+            }
+        });
+        rows * columns
+    }
+
     /// The element, or the nearest that there is.
     fn value(&self, i: &[Scalar<'p>], r: &[Scalar<'p>]) -> Scalar<'p> {
         let at = self.at(i, r);
-        let [y, x] = [0, 1].map(|axis| at[axis].max(0).min(self.extents[axis] - 1));
+        self.inside(i, [0, 1].map(|axis| at[axis].max(0).min(self.extents[axis] - 1)))
+    }
+
+    /// The element of a row and a column that there are.
+    fn inside(&self, i: &[Scalar<'p>], [y, x]: [Scalar<'p>; 2]) -> Scalar<'p> {
         self.data.wide(&place(self.by.layout, |axis| match axis {
             b'H' => Coordinate::whole(y),
             b'W' => Coordinate::whole(x),
