@@ -38,7 +38,7 @@ pub(crate) fn join_rows(schedule: &mut Schedule, block: Block) {
 /// that fills them.
 pub(crate) fn vectorize(schedule: &mut Schedule, block: Block, lanes: i64) {
     let Ok(loops) = schedule.own_loops(block) else { return };
-    let Some(&inner) = loops.last() else { return };
+    let Some(&inner) = loops.last() else { return with_what_it_reads(schedule, block, lanes) };
     if let Some([first, end]) = schedule.interior(inner)
         && schedule.extent(inner).is_some_and(|extent| (first, end) != (0, extent))
         && end - first >= lanes.max(MIN_STEPS)
@@ -68,6 +68,20 @@ pub(crate) fn vectorize(schedule: &mut Schedule, block: Block, lanes: i64) {
             let parts = schedule.split(inner, &[None, Some(lanes)], Tail::Cut)?;
             schedule.vectorize(parts[1])
         })),
+    }
+}
+
+/// Runs the innermost loop around a result and what is computed for each of its elements in vectors, where its extent is not known:
+/// the passes behind see to those that have a number.
+fn with_what_it_reads(schedule: &mut Schedule, result: Block, lanes: i64) {
+    let Ok(loops) = schedule.loops(result) else { return };
+    let Some(&inner) = loops.last() else { return };
+    let is_open = schedule.extent(inner).is_none() && schedule.is_serial(inner);
+    if is_open && schedule.writes_result(result) && is_worth_it(schedule, result, inner) {
+        attempt(schedule, |schedule| {
+            let parts = schedule.split(inner, &[None, Some(lanes)], Tail::Cut)?;
+            schedule.vectorize(parts[1])
+        });
     }
 }
 

@@ -59,7 +59,7 @@ fn vectorize_reduction(
             && let Some(sum) = Sum::of(&nest, index)
             && (may_reorder || sum.is_exact(nest.body))
         {
-            let in_parts = sum.in_parts(&mut rw, this.stmt, steps, steps.width(lanes));
+            let in_parts = sum.in_parts(&mut rw, this.stmt, steps, lanes);
             rw.replace(this.stmt, in_parts);
         }
     }
@@ -89,30 +89,53 @@ impl Steps {
             || matches!(self, Self::Known(steps) if steps >= lanes * MIN_VECTORS)
     }
 
-    /// The number of parts: so many vectors that each is added to several times, and the rest has no whole vector.
+    /// The number of parts: so many vectors that each is added to several times. What is left are vectors, and then elements.
     fn width(self, lanes: i64) -> i64 {
-        let Self::Known(steps) = self else { return lanes };
-        let is_good = |width: &i64| steps >= width * MIN_VECTORS && steps % width < lanes;
+        let Self::Known(steps) = self else { return MAX_PARTS * lanes };
         let widths = [MAX_PARTS, MAX_PARTS / 2].map(|vectors| vectors * lanes);
-        widths.into_iter().find(is_good).unwrap_or(lanes)
+        widths.into_iter().find(|width| steps >= width * MIN_VECTORS).unwrap_or(lanes)
     }
 
-    /// How often all parts are added to, how many steps that are, and how many are left where there may be any.
-    fn cut(self, rw: &mut Rewriter, parts: i64) -> (Expr, Expr, Option<Expr>) {
+    /// How many steps are in whole groups of so many.
+    fn in_groups(self, rw: &mut Rewriter, of: i64) -> Self {
         match self {
-            Self::Known(steps) => {
-                let (times, rest) = (steps / parts, steps % parts);
-                let [whole, left] = [times * parts, rest].map(|count| rw.index(count));
-                (rw.index(times), whole, (rest > 0).then_some(left))
+            Self::Known(steps) => Self::Known(steps / of * of),
+            Self::Open(steps) => Self::Open(rw.with_cx(|cx| {
+                let times = cx.dim_floor_div(steps, cx.dim(of));
+                cx.dim_mul(times, cx.dim(of))
+            })),
+        }
+    }
+
+    /// How many groups of so many these steps are beyond `first`; none where there are none.
+    fn groups_behind(self, rw: &mut Rewriter, first: Self, of: i64) -> Option<Expr> {
+        match (self, first) {
+            (Self::Known(steps), Self::Known(first)) => {
+                (steps > first).then(|| rw.index((steps - first) / of))
             }
-            Self::Open(steps) => {
-                let [times, whole, left] = rw.with_cx(|cx| {
-                    let times = cx.dim_floor_div(steps, cx.dim(parts));
-                    let whole = cx.dim_mul(times, cx.dim(parts));
-                    [times, whole, cx.dim_sum(&[(steps, 1), (whole, -1)])]
+            _ => {
+                let [steps, first] = [self, first].map(|each| each.dim(rw));
+                let count = rw.with_cx(|cx| {
+                    let [steps, first] =
+                        [steps, first].map(|each| cx.dim_floor_div(each, cx.dim(of)));
+                    cx.dim_sum(&[(steps, 1), (first, -1)])
                 });
-                (rw.prim(times), rw.prim(whole), Some(rw.prim(left)))
+                Some(rw.prim(count))
             }
+        }
+    }
+
+    fn dim(self, rw: &mut Rewriter) -> Dim {
+        match self {
+            Self::Known(steps) => rw.with_cx(|cx| cx.dim(steps)),
+            Self::Open(steps) => steps,
+        }
+    }
+
+    fn expr(self, rw: &mut Rewriter) -> Expr {
+        match self {
+            Self::Known(steps) => rw.index(steps),
+            Self::Open(steps) => rw.prim(steps),
         }
     }
 }
@@ -175,9 +198,10 @@ impl Sum {
 
     fn in_parts(&self, rw: &mut Rewriter, stmt: Expr, steps: Steps, lanes: i64) -> Expr {
         let View::For { min, .. } = rw.view(stmt) else { return stmt };
-        let var = bound_variable(rw.body(), stmt);
+        let looped = (bound_variable(rw.body(), stmt), min);
         let dtype = rw.body().scalar_ty(self.value).map_or(DType::F32, |(dtype, _)| dtype);
-        let ty = rw.cx().static_tensor_type(dtype, &[lanes]);
+        let width = steps.width(lanes);
+        let ty = rw.cx().static_tensor_type(dtype, &[width]);
         let parts = rw.buffer("part", ty, "local");
         let made = rw.alloc(parts);
 
@@ -188,37 +212,59 @@ impl Sum {
             _ => rw.load(self.buffer, &[self.place]),
         };
         let set = rw.store(parts, first, &[lane]);
-        let set = rw.for_range(lane, lanes, LoopKind::Vectorized, set);
+        let set = rw.for_range(lane, width, LoopKind::Vectorized, set);
 
-        let (times, whole, rest) = steps.cut(rw, lanes);
-        let (outer, lane) = (rw.rebuild(var, &[]), rw.scalar_var("l", DType::I64));
-        let step = rw.scaled(outer, lanes, lane);
-        let step = rw.add(step, min);
-        let value = Template::of(rw.body(), self.value).copy(rw, &[(var, step)]);
-        let old = rw.load(parts, &[lane]);
-        let sum = rw.binary(self.op, old, value);
-        let add = rw.store(parts, sum, &[lane]);
-        let add = rw.for_range(lane, lanes, LoopKind::Vectorized, add);
-        let zero = rw.index(0);
-        let add = rw.for_loop(outer, zero, times, LoopKind::Serial, add, Attrs::NONE);
-
-        let mut stmts = vec![made, set, add];
-        let mut half = lanes / 2;
+        let mut stmts = vec![made, set];
+        let mut done = Steps::Known(0);
+        for size in [width, lanes].into_iter().take(if width == lanes { 1 } else { 2 }) {
+            let whole = steps.in_groups(rw, size);
+            if let Some(times) = whole.groups_behind(rw, done, size) {
+                stmts.push(self.add_to_parts(rw, parts, looped, (done, times), size));
+            }
+            done = whole;
+        }
+        let mut half = width / 2;
         while half > 0 {
             stmts.push(self.fold(rw, parts, half));
             half /= 2;
         }
+        let zero = rw.index(0);
         let (old, all) = (rw.load(self.buffer, &[self.place]), rw.load(parts, &[zero]));
         let sum = rw.binary(self.op, old, all);
         stmts.push(rw.store(self.buffer, sum, &[self.place]));
-        if let Some(left) = rest {
+        if let Some(left) = steps.groups_behind(rw, done, 1) {
+            let (var, min) = looped;
             let rest = rw.rebuild(var, &[]);
+            let whole = done.expr(rw);
             let step = rw.add(rest, whole);
             let step = rw.add(step, min);
             let single = Template::of(rw.body(), self.store).copy(rw, &[(var, step)]);
             stmts.push(rw.for_loop(rest, zero, left, LoopKind::Serial, single, Attrs::NONE));
         }
         rw.seq(&stmts)
+    }
+
+    /// Adds `times` groups of `size` steps behind `done` to the first parts.
+    fn add_to_parts(
+        &self,
+        rw: &mut Rewriter,
+        parts: Expr,
+        (var, min): (Expr, Expr),
+        (done, times): (Steps, Expr),
+        size: i64,
+    ) -> Expr {
+        let (outer, lane) = (rw.rebuild(var, &[]), rw.scalar_var("l", DType::I64));
+        let step = rw.scaled(outer, size, lane);
+        let done = done.expr(rw);
+        let step = rw.add(step, done);
+        let step = rw.add(step, min);
+        let value = Template::of(rw.body(), self.value).copy(rw, &[(var, step)]);
+        let old = rw.load(parts, &[lane]);
+        let sum = rw.binary(self.op, old, value);
+        let add = rw.store(parts, sum, &[lane]);
+        let add = rw.for_range(lane, size, LoopKind::Vectorized, add);
+        let zero = rw.index(0);
+        rw.for_loop(outer, zero, times, LoopKind::Serial, add, Attrs::NONE)
     }
 
     /// The second `half` of the parts put onto the first.

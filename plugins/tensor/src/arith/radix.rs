@@ -12,6 +12,8 @@
 //! %a[(%f // dim(n) + 5) * dim(n) + %f % dim(n)]  =>  %a[%f + dim(n) * 5]
 //! ```
 //!
+//! Digits may be of any unit: `(x // n)*(n * m) + (x % n)*m = x*m`.
+//!
 //! Which numbers the digits are of is told by their forms, and radices are compared as dimensions.
 
 use rustc_hash::FxHashMap;
@@ -45,12 +47,14 @@ fn join(
     form: &Linear,
 ) -> Option<Linear> {
     for &(low, scale) in &form.terms {
-        let View::Binary { op: BinaryOp::FloorMod, a: x, b: radix } = rw.view(low) else {
-            continue;
-        };
+        let Some((x, radix, unit)) = remainder(rw, forms, low) else { continue };
         let Some(radix) = symbolic(rw, forms, radix) else { continue };
         let x = forms.form(x);
-        let whole = rw.with_cx(|cx| cx.dim_mul(radix, cx.dim(scale)));
+        let mut whole = rw.with_cx(|cx| cx.dim_mul(radix, cx.dim(scale)));
+        if let Some(unit) = unit {
+            let Some(unit) = symbolic(rw, forms, unit) else { continue };
+            whole = rw.with_cx(|cx| cx.dim_mul(whole, unit));
+        }
         for &(high, times) in &form.terms {
             let View::Binary { op: BinaryOp::Mul, a, b } = rw.view(high) else { continue };
             for (number, step) in [(a, b), (b, a)] {
@@ -66,11 +70,32 @@ fn join(
                 let rest = form.plus(&Linear::atom(low), scale.checked_neg()?)?;
                 let rest = rest.plus(&Linear::atom(high), times.checked_neg()?)?;
                 let moved = times_symbol(rw, forms, products, &left, step)?;
+                let x = match unit {
+                    Some(unit) => times_symbol(rw, forms, products, &x, unit)?,
+                    None => x,
+                };
                 return rest.plus(&moved, times)?.plus(&x, scale);
             }
         }
     }
     None
+}
+
+/// The operands of a remainder, and what it is multiplied by where that is a node.
+fn remainder(rw: &Rewriter, forms: &Forms, expr: Expr) -> Option<(Expr, Expr, Option<Expr>)> {
+    match rw.view(expr) {
+        View::Binary { op: BinaryOp::FloorMod, a, b } => Some((a, b, None)),
+        View::Binary { op: BinaryOp::Mul, a, b } => {
+            [(a, b), (b, a)].into_iter().find_map(|(number, unit)| {
+                let atom = forms.form(number).as_atom()?;
+                match rw.view(atom) {
+                    View::Binary { op: BinaryOp::FloorMod, a, b } => Some((a, b, Some(unit))),
+                    _ => None,
+                }
+            })
+        }
+        _ => None,
+    }
 }
 
 /// What is left of a sum without its quotient `x // radix`, where `is_above` says that it is that of the digit above.

@@ -5,6 +5,7 @@
 //! out[n, c, y, x] = acc[n, c, y, x]
 //! ```
 
+use tenon_plugin_api::ir::Context;
 use tenon_plugin_api::program::{Buffer, Extent, Program, Reducer, Scalar};
 
 use super::{Method, Windows};
@@ -19,12 +20,17 @@ pub(crate) fn windows(program: &Program, by: &Windows<'_>) {
         Method::Mean { .. } => Reducer::Sum,
     };
     let identity = reducer.identity(program, dtype);
-    let acc = program.reduce("acc", reducer, dtype, out.shape(), &by.size, |i, r| {
-        match taps.may_be_outside() {
-            true => taps.is_inside(i, r).select(taps.value(i, r), identity),
-            false => taps.inside(i, taps.at(i, r)),
-        }
-    });
+    let acc = match taps.padded(program, &out, identity) {
+        Some(padded) => program.reduce("acc", reducer, dtype, out.shape(), &by.size, |i, r| {
+            padded.at(&taps.in_padded(i, r))
+        }),
+        None => program.reduce("acc", reducer, dtype, out.shape(), &by.size, |i, r| {
+            match taps.may_be_outside() {
+                true => taps.is_inside(i, r).select(taps.value(i, r), identity),
+                false => taps.inside(i, taps.at(i, r)),
+            }
+        }),
+    };
     let Method::Mean { counts_padding } = by.method else {
         return program.set(&out, |i| acc.at(i));
     };
@@ -101,6 +107,45 @@ impl<'a, 'p> Taps<'a, 'p> {
             }
         });
         rows * columns
+    }
+
+    /// The data with what is around them, where rows of unknown length lie in memory: windows of these have no conditions, so that
+    /// neighbouring ones are computed in vectors. Nothing where they have none anyway, or are computed by channels.
+    fn padded(
+        &self,
+        program: &'p Program,
+        out: &Buffer<'p>,
+        around: Scalar<'p>,
+    ) -> Option<Buffer<'p>> {
+        let is_by_rows = self.by.layout.text() == "NCHW";
+        let width = dim_extent(program, self.by.layout, self.data.shape(), b'W');
+        if !is_by_rows || program.dim_value(width).is_some() || !self.may_be_outside() {
+            return None;
+        }
+        let cx = program.cx();
+        let mut shape = self.data.shape().to_vec();
+        for axis in [0, 1] {
+            let steps = cx.dim_sub(out.shape()[2 + axis], cx.dim(1));
+            let steps = cx.dim_mul(steps, cx.dim(self.by.strides[axis]));
+            let window = (self.by.size[axis] - 1) * self.by.dilation[axis] + 1;
+            // What no window reaches is copied, too.
+            let copied = cx.dim_add(shape[2 + axis], cx.dim(self.by.padding[axis]));
+            shape[2 + axis] = cx.dim_max(cx.dim_add(steps, cx.dim(window)), copied);
+        }
+        let padded = program.temporary("padded", self.data.compute_dtype(), &shape);
+        program.set(&padded, |_| around);
+        program.each(self.data.shape(), |i| {
+            let at = [0, 1].map(|axis| i[2 + axis] + self.by.padding[axis]);
+            padded.set(&[&i[..2], &at].concat(), self.data.wide(i))
+        });
+        Some(padded)
+    }
+
+    /// Where a tap of a window lies in data with what is around them.
+    fn in_padded(&self, i: &[Scalar<'p>], r: &[Scalar<'p>]) -> Vec<Scalar<'p>> {
+        let at = [0, 1]
+            .map(|axis| i[2 + axis] * self.by.strides[axis] + r[axis] * self.by.dilation[axis]);
+        [&i[..2], &at].concat()
     }
 
     /// The element, or the nearest that there is.
