@@ -94,6 +94,17 @@ CASES = [
             y = MaxPool <auto_pad = "SAME_UPPER", strides = [3, 2], kernel_shape = [2, 2]> (x)
             z = AveragePool <auto_pad = "SAME_LOWER", strides = [3, 3], kernel_shape = [2, 3]> (x)
         }""", [[5, 5], [7, 8], [4, 9], [8, 6]]),
+    ("pools_padded", 12, """(float[1, 2, n, m] x) => (float[?, ?, ?, ?] y, float[?, ?, ?, ?] z, float[?, ?, ?, ?] w) {
+            y = MaxPool <pads = [1, 2, 1, 0], kernel_shape = [3, 4], dilations = [2, 1], ceil_mode = 1, strides = [2, 3]> (x)
+            z = AveragePool <pads = [2, 1, 1, 2], kernel_shape = [5, 3], count_include_pad = 1> (x)
+            w = AveragePool <pads = [1, 1, 1, 1], kernel_shape = [3, 2], ceil_mode = 1, strides = [1, 2]> (x)
+        }""", [[6, 5], [7, 40], [11, 23], [5, 16]]),
+    ("parts_of_open_rows", 13, """(float[n, m, k] x, float[n, 3, k] z) => (float[?, ?, ?] y, float[?, ?, ?] w, float[?] s)
+        <int64[1] one = {1}, int64[1] last = {1000}, int64[2] both = {0, 1}> {
+            y = Slice (x, one, last, one)
+            w = Concat <axis = 1> (x, z)
+            s = ReduceSum <keepdims = 0> (x, both)
+        }""", [[2, 3, 5], [3, 7, 40], [1, 2, 17]]),
     ("lppool_same", 11, """(float[1, 2, n, m] x) => (float[?, ?, ?, ?] y)
         { y = LpPool <auto_pad = "SAME_UPPER", strides = [2, 3], kernel_shape = [3, 4]> (x) }""", [[6, 5], [7, 9], [5, 4], [8, 7]]),
     ("conv_of_volumes_same", 11, """(float[1, 1, n, 4, m] x, float[2, 1, 3, 2, 2] weight) => (float[?, ?, ?, ?, ?] y)

@@ -18,7 +18,8 @@ fn skip_layer_norm(node: &mut Node<'_>) -> Outputs {
     let mean = mean(node, wide_sum)?;
     let centered = node.apply("subtract", &[wide_sum, mean])?;
     let inverse = inverse_root(node, centered, epsilon)?;
-    Ok(vec![y, mean, inverse, sum])
+    let [mean, inverse] = [mean, inverse].map(|value| cast_to(node, value, DType::F32));
+    Ok(vec![y, mean?, inverse?, sum])
 }
 
 /// `SkipSimplifiedLayerNormalization`: the same without a mean.
@@ -36,7 +37,7 @@ fn skip_rms_norm(node: &mut Node<'_>) -> Outputs {
     let shape = node.dims(inverse)?;
     let shape = node.shape(&shape)?;
     let mean = node.call("full", &[shape], &[("value", 0.0.into()), ("dtype", "f32".into())])?;
-    Ok(vec![y, mean, inverse, sum])
+    Ok(vec![y, mean, cast_to(node, inverse, DType::F32)?, sum])
 }
 
 /// `SimplifiedLayerNormalization`, which ONNX Runtime has in the standard's own domain.
@@ -50,7 +51,8 @@ fn simplified(node: &mut Node<'_>) -> Outputs {
     let (x, gamma, epsilon) = (node.input(0)?, node.input(1)?, node.float_or("epsilon", 1e-5)?);
     let y = rms_norm(node, x, gamma, epsilon)?;
     let x = widened(node, x)?;
-    Ok(vec![y, inverse_root(node, x, epsilon)?])
+    let inverse = inverse_root(node, x, epsilon)?;
+    Ok(vec![y, cast_to(node, inverse, DType::F32)?])
 }
 
 /// The sum of the first two inputs and a bias.

@@ -1,22 +1,24 @@
 //! Sums along rows in vectors, one part of the sum in each lane.
 //!
 //! ```ir
-//! for k in 0..100 {                        alloc part: f32[16]
-//!   s[0] = s[0] + x[k]                     for l in 0..16 vectorized { part[l] = 0.0 }
-//! }                                        for k in 0..6 {
-//!                                  =>        for l in 0..16 vectorized {
-//!                                              part[l] = part[l] + x[k*16 + l]
-//!                                          for l in 0..8 vectorized { part[l] = part[l] + part[l + 8] }
+//! for k in 0..150 {                        alloc part: f32[64]
+//!   s[0] = s[0] + x[k]                     for l in 0..64 vectorized { part[l] = 0.0 }
+//! }                                        for k in 0..2 {
+//!                                  =>        for l in 0..64 vectorized {
+//!                                              part[l] = part[l] + x[k*64 + l]
+//!                                          for l in 0..16 vectorized { part[l] = part[l] + x[l + 128] }
+//!                                          for l in 0..32 vectorized { part[l] = part[l] + part[l + 32] }
 //!                                          …
 //!                                          s[0] = s[0] + part[0]
-//!                                          for k in 0..4 { s[0] = s[0] + x[k + 96] }
+//!                                          for k in 0..6 { s[0] = s[0] + x[k + 144] }
 //! ```
 //!
 //! A loop that does nothing but add to one element, or take the maximum or the minimum, depends on
 //! itself from step to step and has no vector code. With a part for each lane it has, and several vectors of parts are added to at
-//! once where there are steps enough, since each addition waits for the one before. Behind the loop the upper half of the parts is
-//! put onto the lower one until one is left. For maxima and minima, and for integers, the result is the same; floats are
-//! added in another order, which `reassociate=false` forbids. A loop whose steps are as many as the call says has a vector of parts.
+//! once where there are steps enough or as many as the call says, since each addition waits for the one before. Whole vectors that
+//! are left go to the first parts, and elements behind them to the sum. The upper half of the parts is put onto the lower one
+//! until one is left. For maxima and minima, and for integers, the result is the same; floats are
+//! added in another order, which `reassociate=false` forbids.
 //!
 //! `tir.FlattenBuffer`, `tir.Simplify` and `tir.FuseLoops` come first, so that short rows are one; then
 //! `tir.VectorizeLoop` and `tir.UnrollLoop`.
