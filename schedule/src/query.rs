@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use tenon_plugin_api::ir::{BinaryOp, DType, Expr, Kind, LoopKind, View};
+use tenon_plugin_api::ir::{BinaryOp, DType, Expr, Kind, LoopKind, Term, View};
 
 use crate::access::Access;
 use crate::index::{Space, Sum};
@@ -136,6 +136,11 @@ impl Schedule {
         self.reducing(block)(each)
     }
 
+    /// Whether a loop moves an iterator of a block. One that moves none runs all of the block at each of its steps.
+    pub fn moves(&self, block: Block, each: Loop) -> bool {
+        self.moving_iterators(block, |_| true)(each)
+    }
+
     /// Of these loops those for which [`Schedule::is_reduced`] holds, and the others.
     pub fn reduced_and_kept(&self, block: Block, loops: &[Loop]) -> (Vec<Loop>, Vec<Loop>) {
         let is_reduced = self.reducing(block);
@@ -144,11 +149,19 @@ impl Schedule {
 
     /// [`Schedule::is_reduced`] of one block, to be asked of many loops.
     pub(crate) fn reducing(&self, block: Block) -> impl Fn(Loop) -> bool + '_ {
+        self.moving_iterators(block, |kind| !self.is_spatial(kind))
+    }
+
+    /// Whether a loop moves an iterator of a block whose kind is among these.
+    fn moving_iterators(
+        &self,
+        block: Block,
+        is_meant: impl Fn(Term) -> bool,
+    ) -> impl Fn(Loop) -> bool + '_ {
         let mut space = self.space();
         let iters = self.tree.as_block(block.0).map_or(&[][..], |block| &block.iters);
-        let reduced = iters.iter().filter(|iter| !self.is_spatial(iter.kind));
-        let bindings: Vec<Sum> =
-            reduced.map(|iter| space.read(self.body(), iter.binding)).collect();
+        let meant = iters.iter().filter(|iter| is_meant(iter.kind));
+        let bindings: Vec<Sum> = meant.map(|iter| space.read(self.body(), iter.binding)).collect();
         move |each| {
             let var = self.tree.as_for(each.0).map(|each| each.var);
             var.is_some_and(|var| bindings.iter().any(|binding| space.mentions(binding, var)))

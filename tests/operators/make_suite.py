@@ -972,6 +972,68 @@ def recurrence():
     family.write()
 
 
+def quantized_lstm():
+    """Steps whose products are those of bytes: the state is quantized at each of them."""
+    family = Family("quantized_lstm")
+    f32 = np.float32
+
+    def quantized(state):
+        low, high = np.minimum(state.min(), f32(0)), np.maximum(state.max(), f32(0))
+        scale = (high - low) / f32(255) if high > low else f32(1)
+        zero = np.rint(np.clip(-low / scale, 0, 255))
+        return np.clip(np.rint(state / scale) + zero, 0, 255).astype(np.int64), scale, int(zero)
+
+    def expected(directions, lengths=None, coupled=False, clip=np.inf):
+        sigmoid = lambda x: 1 / (1 + np.exp(-np.clip(x, -clip, clip)))
+        tanh = lambda x: np.tanh(np.clip(x, -clip, clip))
+
+        def steps(x, packed, state, memory, scale, sums, zeros, *_):
+            (count, batch, ways, row), hidden = x.shape, state.shape[2]
+            y, ends = np.zeros((count, ways, batch, hidden), f32), (state.copy(), memory.copy())
+            for way, n in np.ndindex(ways, batch):
+                tiles, quads, width, _ = packed[way].shape
+                weight = packed[way].transpose(1, 3, 0, 2).reshape(quads * 4, tiles * width)[:hidden, :row]
+                weight = weight.astype(np.int64) - zeros[way]
+                h, c = state[way, n], memory[way, n].astype(np.float64)
+                length = count if lengths is None else lengths[n]
+                for t in reversed(range(length)) if directions[way] else range(length):
+                    q, by, zero = quantized(h)
+                    product = ((q - zero) @ weight).astype(f32) * (by * scale[way])
+                    i, o, f, g = np.split((x[t, n, way] + product).astype(np.float64), 4)
+                    i = sigmoid(i)
+                    c = (1 - i if coupled else sigmoid(f)) * c + i * tanh(g)
+                    h = (sigmoid(o) * np.tanh(c)).astype(f32)
+                    y[t, way, n] = h
+                ends[0][way, n], ends[1][way, n] = h, c
+            return (y, *(end.astype(f32) for end in ends))
+
+        return steps
+
+    def args(hidden, ways=1, count=3, batch=1, width=16, zero=0):
+        random = np.random.default_rng(hidden)
+        row, quads = 4 * hidden, -(-hidden // 4)
+        tiles = -(-row // width)
+        weight = np.zeros((ways, quads * 4, tiles * width), np.int64)
+        weight[:, :hidden, :row] = random.integers(-128, 128, (ways, hidden, row))
+        packed = weight.reshape(ways, quads, 4, tiles, width).transpose(0, 3, 1, 4, 2)
+        scale = random.uniform(0.004, 0.01, (ways, row)).astype(f32).round(6)
+        states = [In("f32", ways, batch, hidden) for _ in range(2)]
+        return [In("f32", count, batch, ways, row), Const("i8", packed), *states, Const("f32", scale),
+                Const("i32", weight[:, :, :row].sum(1)), Const("i32", np.full((ways, row), zero))]
+
+    op = "nn.quantized_lstm_steps"
+    family.case("quantized_lstm_one", op, args(8, width=32), expected([False]))
+    family.case("quantized_lstm_odd", op, args(5, width=16, zero=-7), expected([False]))
+    family.case("quantized_lstm_tiles", op, args(12, width=16), expected([False]))
+    family.case("quantized_lstm_reverse", op, args(4, zero=3), expected([True]), direction="reverse")
+    family.case("quantized_lstm_groups", op, args(4, count=2, batch=6), expected([False]))
+    family.case("quantized_lstm_lengths", op, [*args(4, 2, batch=3, zero=2), Const("i32", [3, 1, 2])],
+                expected([False, True], lengths=[3, 1, 2]), direction="bidirectional", lengths=True)
+    family.case("quantized_lstm_coupled", op, args(4), expected([False], coupled=True), input_forget=True)
+    family.case("quantized_lstm_clip", op, args(4), expected([False], clip=0.5), clip=0.5)
+    family.write()
+
+
 def image():
     family = Family("image")
 
@@ -1527,7 +1589,7 @@ def random():
 
 if __name__ == "__main__":
     makers = (elementwise, broadcast, conv, winograd, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits,
-              recurrence, image, conv3d, unpool, places, found, storage, byte_dots, bf16_dots, byte_conv, quantized, random)
+              recurrence, quantized_lstm, image, conv3d, unpool, places, found, storage, byte_dots, bf16_dots, byte_conv, quantized, random)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()

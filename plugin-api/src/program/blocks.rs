@@ -73,6 +73,27 @@ impl Program {
         buffer
     }
 
+    /// The same as a statement, which stands among those of a loop: for each place of `shape` the element of `buffer` at the indices
+    /// `into` is set to what is reduced, of at least one term.
+    pub fn reduced_into<'p, E: Extent, R: Extent>(
+        &'p self,
+        buffer: &Buffer<'p>,
+        reducer: Reducer,
+        (shape, reduced): (&[E], &[R]),
+        into: impl FnOnce(&[Scalar<'p>]) -> Vec<Scalar<'p>>,
+        term: impl FnOnce(&[Scalar<'p>], &[Scalar<'p>]) -> Scalar<'p>,
+    ) -> Stmt {
+        let (place, terms) =
+            (self.axes("v", &AXES, shape.len()), self.axes("v", &REDUCED, reduced.len()));
+        let into = into(&place);
+        let init = buffer.set(&into, reducer.identity(self, buffer.compute_dtype()));
+        let value = reducer.combine(buffer.at(&into), term(&place, &terms));
+        let body = buffer.set(&into, value);
+        let parts: [(&[Scalar<'_>], bool, &[Expr]); 2] =
+            [(&place, true, &self.extents(shape)), (&terms, false, &self.extents(reduced))];
+        self.block_in_loops(&parts, Some(init), body, Attrs::NONE)
+    }
+
     /// Buffers of the program's own of one shape that change together: at each place `first` says what they hold, and `next`, for
     /// each place of the axes `reduced` in order, what they hold afterwards. There is at least one such place.
     pub fn fold<'p, E: Extent, R: Extent, const N: usize>(
@@ -130,12 +151,9 @@ impl Program {
         let attrs = reducer.map_or(Attrs::NONE, |name| {
             self.cx().attrs(&[(REDUCER, AttrValue::Str(name.to_owned()))])
         });
-        self.add_block_with(
-            &[(&place, true, &self.extents(shape)), (&terms, false, &self.extents(reduced))],
-            Some(self.seq(&init)),
-            body,
-            attrs,
-        );
+        let parts: [(&[Scalar<'_>], bool, &[Expr]); 2] =
+            [(&place, true, &self.extents(shape)), (&terms, false, &self.extents(reduced))];
+        self.run(self.block_in_loops(&parts, Some(self.seq(&init)), body, attrs));
         buffers
     }
 
@@ -209,16 +227,17 @@ impl Program {
 
     /// Adds a block over axes, those of each part spatial or reduced.
     fn add_block(&self, parts: &[(&[Scalar<'_>], bool, &[Expr])], init: Option<Stmt>, body: Stmt) {
-        self.add_block_with(parts, init, body, Attrs::NONE);
+        self.run(self.block_in_loops(parts, init, body, Attrs::NONE));
     }
 
-    fn add_block_with(
+    /// A block over axes in the loops of them.
+    fn block_in_loops(
         &self,
         parts: &[(&[Scalar<'_>], bool, &[Expr])],
         init: Option<Stmt>,
         body: Stmt,
         attrs: Attrs,
-    ) {
+    ) -> Stmt {
         let name = self.name_of(body);
         let mut iters = Vec::new();
         let mut loops = Vec::new();
@@ -245,12 +264,11 @@ impl Program {
             })
         });
         let zero = self.index(0).expr;
-        let stmt = loops.into_iter().rev().fold(block, |body, (var, extent)| {
+        loops.into_iter().rev().fold(block, |body, (var, extent)| {
             self.stmt(|writer| {
                 writer.for_loop(var, zero, extent, LoopKind::Serial, body.0, Attrs::NONE)
             })
-        });
-        self.run(stmt);
+        })
     }
 
     /// The name of a block: that of the operator where it writes a result, that of what it writes otherwise.

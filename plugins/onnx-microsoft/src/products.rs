@@ -110,14 +110,14 @@ fn row_of(node: &mut Node<'_>, index: usize) -> Result<Value, Problem> {
 }
 
 /// Numbers on a scale of their own.
-struct Quantized {
-    value: Value,
-    scale: Value,
-    zero: Value,
+pub(crate) struct Quantized {
+    pub(crate) value: Value,
+    pub(crate) scale: Value,
+    pub(crate) zero: Value,
 }
 
 /// As `DynamicQuantizeLinear`: u8, on the scale from the least element to the largest one, zero among them.
-fn quantized(node: &mut Node<'_>, x: Value) -> Result<Quantized, Problem> {
+pub(crate) fn quantized(node: &mut Node<'_>, x: Value) -> Result<Quantized, Problem> {
     let zero = node.scalar_like(x, 0.0)?;
     let top = node.call("max", &[x], &[("keepdims", false.into())])?;
     let top = node.apply("maximum", &[top, zero])?;

@@ -34,7 +34,7 @@ struct Family {
     all: BySums,
 }
 
-const FAMILIES: [Family; 5] = [
+const FAMILIES: [Family; 8] = [
     Family {
         feature: "avx512vnni",
         data: DType::U8,
@@ -51,6 +51,8 @@ const FAMILIES: [Family; 5] = [
         products: 4,
         all: &[(8, "x86.avxvnni.u8i8x8x4"), (4, "x86.avxvnni.u8i8x4x4")],
     },
+    Family { feature: "avx2", data: DType::U8, products: 4, all: &[(8, "x86.avx2.u8i8x8x4")] },
+    Family { feature: "sse4.1", data: DType::U8, products: 4, all: &[(4, "x86.sse41.u8i8x4x4")] },
     Family {
         feature: "avx512bf16",
         data: DType::BF16,
@@ -58,6 +60,7 @@ const FAMILIES: [Family; 5] = [
         all: &[(16, "x86.avx512bf16.bf16x16x2"), (8, "x86.avx512bf16.bf16x8x2")],
     },
     Family { feature: "i8mm", data: DType::U8, products: 4, all: &[(4, "aarch64.i8mm.u8i8x4x4")] },
+    Family { feature: "neon", data: DType::U8, products: 4, all: &[(4, "aarch64.neon.u8i8x4x4")] },
     Family {
         feature: "dotprod",
         data: DType::I8,
@@ -199,7 +202,8 @@ impl Dots {
     /// The loops of a tile's sums: those of the depth outside, those of the tile written out inside, and they start before. The
     /// innermost of the depth is written out as well, where it has some steps and no more than `taps`.
     pub(crate) fn tile_of_sums(self, schedule: &mut Schedule, sum: Block, taps: i64) -> Result<()> {
-        let own = schedule.own_loops(sum)?;
+        let mut own = schedule.own_loops(sum)?;
+        own.retain(|&each| schedule.moves(sum, each));
         let (depth, kept) = schedule.reduced_and_kept(sum, &own);
         let (Some((&four, depth)), Some((&lanes, tile))) = (depth.split_last(), kept.split_last())
         else {

@@ -4,6 +4,7 @@ mod attempt;
 mod byte_conv;
 mod byte_dots;
 mod caches;
+mod dots_in_turn;
 mod fallback;
 mod finish;
 mod inlining;

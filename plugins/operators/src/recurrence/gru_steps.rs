@@ -50,6 +50,7 @@ impl GruSteps {
             gates: 3,
             states: 1,
             more: if self.linear_before_reset { &[1] } else { &[] },
+            is_packed: false,
         }
     }
 }
@@ -103,11 +104,9 @@ fn program(op: &GruSteps, program: &mut Program) -> Result<()> {
     walk(
         program,
         &op.sequences(),
-        |_, way| vec![way.rows("gates", 3), way.rows("kept", 1)],
-        |way, made, step| {
-            let ([state], [gates, kept]) = (&way.held[..], made) else {
-                return program.seq(&[]);
-            };
+        |way| Ok([way.rows("gates", 3), way.rows("kept", 1)]),
+        |way, [gates, kept], step| {
+            let [state] = &way.held[..] else { return program.seq(&[]) };
             let group = step.group;
             let taken = |sequence, at| way.taken(step, sequence, at);
             let gate = |sequence, part: i64, j| gates.at(&[sequence, way.part(part, j)]);

@@ -12,10 +12,11 @@
 //! ```
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::program::{Buffer, Scalar, Stmt};
 use tenon_plugin_api::rule::prelude::*;
 
 use super::onnx::Model;
-use super::programs::walk;
+use super::programs::{Way, walk};
 use super::sequence::{Sequences, numbers};
 
 /// The states of a long short-term memory along sequences, and the last ones
@@ -51,6 +52,7 @@ impl LstmSteps {
             gates: 4,
             states: 2,
             more: if self.peepholes { &[3] } else { &[] },
+            is_packed: false,
         }
     }
 }
@@ -105,39 +107,49 @@ fn program(op: &LstmSteps, program: &mut Program) -> Result<()> {
     walk(
         program,
         &op.sequences(),
-        |_, way| vec![way.rows("gates", 4)],
-        |way, made, step| {
-            let ([state, memory], [gates]) = (&way.held[..], made) else {
-                return program.seq(&[]);
-            };
+        |way| Ok(way.rows("gates", 4)),
+        |way, gates, step| {
+            let [state, memory] = &way.held[..] else { return program.seq(&[]) };
             let taken = |sequence, at| way.taken(step, sequence, at);
             let products = way.product(step.group, gates, state, [0, 4], taken);
             let update = way.each(step.group, |sequence, j| {
-                let (mut body, place) = (program.block(), [sequence, j]);
-                let before = body.bind("before", memory.at(&place));
-                let gate = |part: i64, seen| {
+                cell(way, [state, memory], [sequence, j], op.input_forget, |part, seen| {
                     let at = way.part(part, j);
                     let sum = gates.at(&[sequence, at]);
-                    match op.peepholes {
-                        true => sum + way.of(4, at) * seen,
-                        false => sum,
+                    match seen {
+                        Some(seen) if op.peepholes => sum + way.of(4, at) * seen,
+                        _ => sum,
                     }
-                };
-                let input = body.bind("input", way.gate(0, gate(0, before)));
-                let forget = match op.input_forget {
-                    true => program.literal(input.dtype(), 1.0) - input,
-                    false => way.gate(0, gate(2, before)),
-                };
-                let cell = way.gate(1, gates.at(&[sequence, way.part(3, j)]));
-                let after = body.bind("after", forget * before + input * cell);
-                let output = way.gate(0, gate(1, after));
-                body.push(memory.set(&place, after));
-                body.push(state.set(&place, output * way.functions[2].of_scalar(after)));
-                body.finish()
+                })
             });
             program.seq(&[products, update])
         },
     )
+}
+
+/// Sets an element of the state and one of the memory of a sequence: `gate` says the argument of each part of the row, which may see the
+/// memory.
+pub(super) fn cell<'p>(
+    way: &Way<'p>,
+    [state, memory]: [&Buffer<'p>; 2],
+    [sequence, j]: [Scalar<'p>; 2],
+    is_coupled: bool,
+    gate: impl Fn(i64, Option<Scalar<'p>>) -> Scalar<'p>,
+) -> Stmt {
+    let program = state.program();
+    let (mut body, place) = (program.block(), [sequence, j]);
+    let before = body.bind("before", memory.at(&place));
+    let input = body.bind("input", way.gate(0, gate(0, Some(before))));
+    let forget = match is_coupled {
+        true => program.literal(input.dtype(), 1.0) - input,
+        false => way.gate(0, gate(2, Some(before))),
+    };
+    let cell = way.gate(1, gate(3, None));
+    let after = body.bind("after", forget * before + input * cell);
+    let output = way.gate(0, gate(1, Some(after)));
+    body.push(memory.set(&place, after));
+    body.push(state.set(&place, output * way.functions[2].of_scalar(after)));
+    body.finish()
 }
 
 /// `LSTM`: what the steps take from the data is a product of its own.

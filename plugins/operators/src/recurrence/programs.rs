@@ -40,7 +40,7 @@ fn block_of(columns: i64) -> Option<i64> {
 
 /// One direction in a program.
 pub(super) struct Way<'p> {
-    program: &'p Program,
+    pub(super) program: &'p Program,
     /// Its number.
     pub(super) number: usize,
     pub(super) functions: Vec<Activation>,
@@ -55,8 +55,8 @@ pub(super) struct Way<'p> {
 /// Sequences that take their steps together.
 #[derive(Clone, Copy)]
 pub(super) struct Group<'p> {
-    first: Scalar<'p>,
-    count: i64,
+    pub(super) first: Scalar<'p>,
+    pub(super) count: i64,
 }
 
 /// A step of the sequences of a group.
@@ -66,12 +66,13 @@ pub(super) struct Step<'p> {
     time: Scalar<'p>,
 }
 
-/// Adds the whole program: in each direction and for each group of sequences what `step` says at each step.
-pub(super) fn walk<'p>(
+/// Adds the whole program: in each direction and for each group of sequences what `step` says at each step, with the buffers that `make`
+/// makes for the direction.
+pub(super) fn walk<'p, M>(
     program: &'p Program,
     by: &Sequences<'_>,
-    make: impl Fn(&'p Program, &Way<'p>) -> Vec<Buffer<'p>>,
-    step: impl Fn(&Way<'p>, &[Buffer<'p>], Step<'p>) -> Stmt,
+    make: impl Fn(&Way<'p>) -> Result<M>,
+    step: impl Fn(&Way<'p>, &M, Step<'p>) -> Stmt,
 ) -> Result<()> {
     let functions = by.functions().map_err(OpError::Unsupported)?;
     let (x, y) = (program.input(0), program.output(0));
@@ -85,7 +86,7 @@ pub(super) fn walk<'p>(
         let held = held.collect();
         let clip = by.clip;
         let way = Way { program, number, functions, clip, held, hidden, dtype };
-        let made = make(program, &way);
+        let made = make(&way)?;
         let index = program.index(number as i64);
         let of_group = |group: Group<'p>| {
             let mut all = program.block();

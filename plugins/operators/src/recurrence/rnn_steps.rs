@@ -42,6 +42,7 @@ impl RnnSteps {
             gates: 1,
             states: 1,
             more: &[],
+            is_packed: false,
         }
     }
 }
@@ -75,9 +76,9 @@ fn program(op: &RnnSteps, program: &mut Program) -> Result<()> {
     walk(
         program,
         &op.sequences(),
-        |_, way| vec![way.rows("sums", 1)],
-        |way, made, step| {
-            let ([state], [sums]) = (&way.held[..], made) else { return program.seq(&[]) };
+        |way| Ok(way.rows("sums", 1)),
+        |way, sums, step| {
+            let [state] = &way.held[..] else { return program.seq(&[]) };
             let taken = |sequence, at| way.taken(step, sequence, at);
             let products = way.product(step.group, sums, state, [0, 1], taken);
             let update = way.each(step.group, |sequence, j| {

@@ -16,6 +16,10 @@ use tenon_plugin_api::{with_float, with_number};
 
 use super::activation::Activation;
 
+/// Columns of a weight of bytes of which there are whole numbers together, and rows of each.
+pub(super) const LANES: i64 = 16;
+pub(super) const DEPTH: i64 = 4;
+
 /// What a call says, and what its operator is.
 pub(super) struct Sequences<'a> {
     pub(super) direction: &'a str,
@@ -31,6 +35,9 @@ pub(super) struct Sequences<'a> {
     pub(super) states: usize,
     /// How many times as long as the state each of the arguments is that an operator has besides.
     pub(super) more: &'a [i64],
+    /// Whether the weight is of bytes, `[directions, tiles, hidden / 4, width, 4]`: by tiles of columns and quads of rows, filled up with
+    /// zeros. Behind the first of `more`, which has its scales, are integers.
+    pub(super) is_packed: bool,
 }
 
 impl Sequences<'_> {
@@ -77,7 +84,16 @@ impl Sequences<'_> {
         cx.check_float(0)?;
         let dtype = cx.tensor(0)?.dtype;
         for index in 1..self.lengths() {
-            cx.check_same_dtype(index)?;
+            let expected = match index {
+                1 if self.is_packed => DType::I8,
+                _ if self.is_packed && index > 2 + self.states => DType::I32,
+                _ => dtype,
+            };
+            let found = cx.tensor(index)?.dtype;
+            if found != expected {
+                let expected = expected.to_string();
+                return Err(OpError::WrongDType { index, expected, found });
+            }
         }
         let results = |y: Option<&[Dim]>, state: Option<&[Dim]>| {
             let mut types = vec![cx.tensor_type(dtype, y)];
@@ -85,7 +101,7 @@ impl Sequences<'_> {
             cx.tuple_type(&types)
         };
         let x = cx.tensor_of_rank(0, 4)?.dims;
-        let weight = cx.tensor_of_rank(1, 3)?.dims;
+        let weight = cx.tensor_of_rank(1, if self.is_packed { 5 } else { 3 })?.dims;
         let (Some(x), Some(first)) = (x, cx.tensor_of_rank(2, 3)?.dims) else {
             return Ok(results(None, None));
         };
@@ -106,7 +122,11 @@ impl Sequences<'_> {
         }
         check("what the steps take and what they should", x, &[steps, batch, ways, row])?;
         if let Some(weight) = weight {
-            check("the weight and what it should be", weight, &[ways, hidden, row])?;
+            let wanted = match self.is_packed {
+                true => packed(cx, weight, [ways, hidden, row])?,
+                false => vec![ways, hidden, row],
+            };
+            check("the weight and what it should be", weight, &wanted)?;
         }
         for index in 2..2 + self.states {
             if let Some(state) = cx.tensor_of_rank(index, 3)?.dims {
@@ -176,6 +196,20 @@ impl Sequences<'_> {
         }
         [y].into_iter().chain(ends).zip(cx.outs).map(|(all, out)| tensor(out, &all)).collect()
     }
+}
+
+/// The shape of a weight of bytes whose tiles are as wide as those of `given`.
+fn packed(cx: &InferCx<'_>, given: &[Dim], [ways, hidden, row]: [Dim; 3]) -> Result<Vec<Dim>> {
+    let known = [given[3], hidden, row].map(|dim| cx.value(dim));
+    let [Some(width), Some(hidden), Some(row)] = known else {
+        return cx.unsupported("a packed weight whose extents are not known");
+    };
+    if width < LANES || width % LANES != 0 {
+        return cx.unsupported(format!("a weight with {width} columns together"));
+    }
+    let parts = |extent: i64, part: i64| (extent + part - 1) / part;
+    let counts = [parts(row, width), parts(hidden, DEPTH), width, DEPTH];
+    Ok([ways].into_iter().chain(counts.map(|count| cx.dim(count))).collect())
 }
 
 /// The elements of a tensor.
