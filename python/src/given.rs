@@ -51,7 +51,7 @@ impl Given {
             return Given::new(layout, Owner::Object { _object: object.clone().unbind() });
         }
         if object.hasattr("__dlpack__")? {
-            let taken = Taken::of(object)?;
+            let taken = Taken::of(&with_signs(object)?)?;
             let layout = of_tensor(&taken.tensor(), spec)?;
             return Given::new(layout, Owner::Capsule { _taken: taken });
         }
@@ -92,6 +92,16 @@ impl Given {
 
     pub(crate) fn is_copy(&self) -> bool {
         matches!(self.memory, Memory::Copied(_))
+    }
+}
+
+/// What a tensor of PyTorch is whose signs are still to be changed when it is read, as an imaginary part of a conjugate: DLPack has no word for
+/// that, and its memory has the other signs.
+fn with_signs<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let is_negated = object.call_method0("is_neg").and_then(|answer| answer.is_truthy());
+    match is_negated {
+        Ok(true) => object.call_method0("resolve_neg"),
+        _ => Ok(object.clone()),
     }
 }
 
@@ -158,7 +168,12 @@ fn of_interface(
     let (data, _): (usize, bool) = item("data")?.extract()?;
     let shape: Vec<i64> = item("shape")?.extract()?;
     let strides = interface.get_item("strides")?.filter(|strides| !strides.is_none());
-    let strides = strides.map(|strides| strides.extract()).transpose()?;
+    let strides: Option<Vec<i64>> = strides.map(|strides| strides.extract()).transpose()?;
+    if let Some(strides) = strides.as_ref().filter(|strides| strides.len() != shape.len()) {
+        let (axes, count) = (shape.len(), strides.len());
+        let why = format!("input {spec}: the array has {axes} axes and strides of {count}");
+        return Err(PyBufferError::new_err(why));
+    }
     let dtype = match of_typestr(&typestr) {
         Some(dtype) => dtype,
         None => of_name(object, &typestr, spec)?,
@@ -168,7 +183,7 @@ fn of_interface(
 
 fn of_typestr(typestr: &str) -> Option<DataType> {
     let (kind, bytes) = typestr.strip_prefix(['<', '|'])?.split_at_checked(1)?;
-    let bits = bytes.parse::<u8>().ok()?.checked_mul(8)?;
+    let bits = bytes.parse::<u8>().ok().filter(|bytes| [1, 2, 4, 8].contains(bytes))? * 8;
     match kind {
         "f" => Some(DataType::new(DataType::FLOAT, bits)),
         "i" => Some(DataType::new(DataType::INT, bits)),
@@ -180,7 +195,8 @@ fn of_typestr(typestr: &str) -> Option<DataType> {
 
 /// Types that NumPy has not itself are known by their names.
 fn of_name(object: &Bound<'_, PyAny>, typestr: &str, spec: &TensorSpec) -> PyResult<DataType> {
-    let name: String = object.getattr("dtype")?.getattr("name")?.extract()?;
+    let name = object.getattr("dtype").and_then(|dtype| dtype.getattr("name")?.extract());
+    let name: String = name.unwrap_or_else(|_| format!("elements {typestr:?}"));
     if name == "bfloat16" {
         return Ok(DataType::new(DataType::BFLOAT, 16));
     }

@@ -244,6 +244,20 @@ class Arrays(unittest.TestCase):
             strided = np.from_dlpack(compiled(Capsule(x[:, ::-1], is_old)))
             np.testing.assert_array_equal(strided, 2 * x[:, ::-1])
 
+    def test_arrays_that_say_nonsense_of_themselves_are_errors(self):
+        compiled = tenon.compile(DOUBLE, threads=1)
+        x = np.ones((2, 3), np.float32)
+
+        class Said:
+            def __init__(self, **said):
+                self.__array_interface__ = {**x.__array_interface__, **said}
+
+        for said, text in ({"strides": (4,)}, "2 axes and strides of 1"), ({"typestr": "zz"}, "elements \"zz\""):
+            with self.assertRaisesRegex((BufferError, TypeError), text):
+                compiled(Said(**said))
+        with self.assertRaisesRegex(OSError, "a pool has at most 4096"):
+            tenon.compile(DOUBLE, threads=10**10)
+
     def test_results_are_used_where_they_lie_and_outlive_the_model(self):
         compiled = tenon.compile(DOUBLE)
         x = np.ones((2, 3), np.float32)

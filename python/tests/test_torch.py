@@ -78,6 +78,14 @@ class Torch(unittest.TestCase):
         b = x.bfloat16()
         self.assertTrue(torch.equal(half(b), b + b))
 
+    def test_signs_that_are_to_be_changed_are_changed(self):
+        compiled = tenon.compile("fn @main(%x: f32[2, 3]) -> f32[2, 3] {\n  %y = add(%x, %x)\n  ret %y\n}\n")
+        x = torch.randn(2, 3)
+        self.assertTrue(torch.equal(compiled(torch._neg_view(x)), -(x + x)))
+        part = torch.complex(x, x + 1).conj().imag
+        self.assertTrue(part.is_neg())
+        self.assertTrue(torch.equal(compiled(part), part + part))
+
     def test_exported_programs_equal_eager(self):
         module = Convolutions().eval()
         batch = torch.export.Dim("batch")

@@ -7,7 +7,7 @@ use tenon_compiler::io::Outputs;
 use tenon_compiler::session::{Dims, Installation, Options, Session};
 use tenon_compiler::target::Target;
 
-use crate::house::{House, tenon};
+use crate::house::{House, said, tenon};
 
 /// Two functions, and a library beside the executable that is made of the same.
 fn house() -> House {
@@ -91,6 +91,25 @@ fn what_says_how_to_compile_is_refused() {
         assert!(text.contains(why), "{text}");
     }
     assert!(!house.at("m.so").exists());
+
+    house.run(&["compile", "m.ir", "-o", "n.so"]);
+    for option in
+        [["-D", "n=3"], ["--weights", "int8"], ["--tune-db", "t.jsonl"], ["--link", "o.o"]]
+    {
+        let text = house.refused(&[&["run", "n.so", "--input", "x=x.npy"][..], &option].concat());
+        assert!(
+            text.contains(&format!("n.so is compiled already, and {} says", option[0])),
+            "{text}"
+        );
+    }
+    let many = ["run", "n.so", "--input", "x=x.npy", "--threads", "1000000"];
+    let text = house.refused(&many);
+    assert!(text.contains("1000000 threads are asked for; a pool has at most 4096"), "{text}");
+    let mut compare = house.tenon(&["compare", "m.ir", "--input", "x=x.npy", "--tolerance", "nan"]);
+    let text = said(&compare.output().expect("the program is there"));
+    assert!(text.contains("`nan` is no part"), "{text}");
+    let text = house.refused(&["compile", "m.ir", "-o", "o.so", "--tune-db", "/dev/null"]);
+    assert!(text.contains("/dev/null cannot be read: it is no regular file"), "{text}");
 }
 
 #[test]

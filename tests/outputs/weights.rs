@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 
-use crate::house::House;
+use crate::house::{House, said};
 
 const SIDE: i64 = 128;
 
@@ -94,4 +94,18 @@ fn what_is_no_width_is_refused() {
         assert!(said.contains("is no way to store weights: int8, int4"), "{said}");
         assert!(!house.at("m.so").exists());
     }
+}
+
+#[test]
+fn what_stays_in_floats_is_told() {
+    let house = house();
+    let told = |words: &[&str]| said(&house.tenon(words).output().expect("the program is there"));
+    let text = told(&["compile", "m.ir", "-o", "m.so", "--weights", "int4:34"]);
+    let expected = "1 constant matrix stays in floats: `int4:34` needs a depth of whole blocks";
+    assert!(text.contains(expected), "{text}");
+    let small =
+        "fn @main(%x: f32[n, 4]) {\n  %y = matmul(%x, const(f32[4, 4], 0.5))\n  ret %y\n}\n";
+    fs::write(house.at("small.ir"), small).unwrap();
+    let text = told(&["compile", "small.ir", "-o", "m.so", "--weights", "int8"]);
+    assert!(text.contains("below 16384 elements `int8` would gain nothing"), "{text}");
 }

@@ -37,6 +37,10 @@ impl Database {
     /// # Errors
     /// When it cannot be read. Lines that say nothing are counted, see [`Database::passed_over`].
     pub fn read(path: &Path) -> io::Result<Self> {
+        // A device or a pipe may have no end.
+        if !std::fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+        }
         Ok(Self::of(std::fs::read(path)?))
     }
 

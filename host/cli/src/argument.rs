@@ -19,6 +19,8 @@ pub(super) enum ArgumentError {
     NotARange(String),
     #[error("expected a time, such as 90s, 10m or 2h")]
     NoTime,
+    #[error("`{0}` is no part: expected a number such as 0.001")]
+    NotAPart(String),
     #[error("expected NAME=FILE.npy")]
     NoInput,
     #[error("a seed is an integer that is not negative; `compiled` compares compiled code")]
@@ -42,6 +44,12 @@ pub(super) fn parse_dim(text: &str) -> Result<(String, i64), ArgumentError> {
         Ok(value) if value >= 0 => Ok((name.trim().to_owned(), value)),
         _ => Err(ArgumentError::NotADim(value.to_owned())),
     }
+}
+
+/// Parses a part of something: a number that is finite, and not below zero.
+pub(super) fn parse_part(text: &str) -> Result<f64, ArgumentError> {
+    let part = text.trim().parse().ok().filter(|part: &f64| part.is_finite() && *part >= 0.0);
+    part.ok_or_else(|| ArgumentError::NotAPart(text.to_owned()))
 }
 
 /// What a dimension is: a number, or any of a range.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::Global;
-use super::argument::{parse_dim, parse_input};
+use super::argument::{parse_dim, parse_input, parse_part};
 use super::output::{Failure, note, print, print_json, warn_of_plugins};
 use super::progress::Progress;
 use super::run::{given_inputs, match_inputs};
@@ -35,7 +35,7 @@ pub(super) struct CompareArgs {
     python: PathBuf,
     /// The largest difference that is none, as a part of the largest magnitude of a tensor; by default 0.001, 0.02 of what was
     /// rounded to f16 on the way, and 0.05 of what was to bf16 or to bytes on a scale
-    #[arg(long, value_name = "PART")]
+    #[arg(long, value_name = "PART", value_parser = parse_part)]
     tolerance: Option<f64>,
     /// Bind a symbolic dimension
     #[arg(short = 'D', value_name = "NAME=VALUE", value_parser = parse_dim)]

@@ -200,7 +200,22 @@ fn refuse_options_of_libraries(args: &RunArgs, why: &str) -> Result<(), Failure>
     Ok(())
 }
 
+/// Refuses what says how something is compiled, where that is done.
+fn refuse_options_of_models(args: &RunArgs) -> Result<(), Failure> {
+    let given = [
+        ("-D", !args.dims.is_empty()),
+        ("--pipeline", args.pipeline != DEFAULT_PIPELINE),
+        ("--link", !args.link.is_empty()),
+    ];
+    let given = given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name);
+    match given.or_else(|| args.passes.first_given()) {
+        Some(option) => Err(compiled_already(&args.model, option)),
+        None => Ok(()),
+    }
+}
+
 fn open_library(args: &RunArgs) -> Result<Model, Failure> {
+    refuse_options_of_models(args)?;
     let weights = args.weights_file.iter();
     refuse(args, &InputFiles::new([&args.model].into_iter().chain(weights).cloned()))?;
     let (processor, weights) = (args.processor.clone(), args.weights_file.clone());
@@ -218,11 +233,7 @@ fn open_library(args: &RunArgs) -> Result<Model, Failure> {
 fn open_saved(global: &Global, args: &RunArgs) -> Result<Model, Failure> {
     refuse(args, &InputFiles::new([args.model.clone()]))?;
     refuse_options_of_libraries(args, "it is an executable, and takes what is best here")?;
-    let given = [("-D", !args.dims.is_empty()), ("--pipeline", args.pipeline != DEFAULT_PIPELINE)];
-    let given = given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name);
-    if let Some(option) = given.or_else(|| args.passes.first_given()) {
-        return Err(compiled_already(&args.model, option));
-    }
+    refuse_options_of_models(args)?;
     let library = global.open_session()?.load(&args.model)?.load()?;
     Ok(match &args.function {
         Some(name) => library.function(name)?,

@@ -77,9 +77,17 @@ unsafe impl Send for ThreadPool {}
 // SAFETY: as above; nothing is changed through `&ThreadPool` but atomics and guarded slots.
 unsafe impl Sync for ThreadPool {}
 
+/// Threads of a pool at most: each has pages of its own, and a process that has no more of them is ended by its system.
+pub const MOST_THREADS: usize = 4096;
+
 impl ThreadPool {
-    /// A pool of `threads` threads, the caller of each loop counted.
+    /// A pool of `threads` threads, the caller of each loop counted. More than [`MOST_THREADS`] are an error of the kind
+    /// `InvalidInput`.
     pub fn new(threads: NonZeroUsize) -> io::Result<ThreadPool> {
+        if threads.get() > MOST_THREADS {
+            let why = format!("{threads} threads are asked for; a pool has at most {MOST_THREADS}");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         let shared = Arc::new(Shared {
             busy: AtomicBool::new(false),
             slots: (1..threads.get()).map(|_| Slot::default()).collect(),

@@ -64,6 +64,7 @@ fn keep_quantized_weights(
         has_dots: data_of_dots(cx).is_some(),
         made: HashMap::new(),
         integers: HashMap::new(),
+        floats: Floats::default(),
     };
     for expr in body.post_order() {
         let View::Call { callee, args, attrs } = body.view(expr) else { continue };
@@ -79,7 +80,38 @@ fn keep_quantized_weights(
             keep.rw.replace(expr, product);
         }
     }
+    keep.floats.tell(cx, &options.weights);
     keep.rw.finish()
+}
+
+/// Constant matrices of floats that were to be quantized.
+#[derive(Default)]
+struct Floats {
+    quantized: usize,
+    /// Those whose depth is no multiple of the block.
+    uneven: usize,
+    small: usize,
+}
+
+impl Floats {
+    /// Says of those that were asked for in vain.
+    fn tell(&self, cx: &PassContext, weights: &str) {
+        let count = |count: usize| match count {
+            1 => "1 constant matrix stays".to_owned(),
+            count => format!("{count} constant matrices stay"),
+        };
+        if self.uneven > 0 {
+            let count = count(self.uneven);
+            cx.warn(&format!(
+                "{count} in floats: `{weights}` needs a depth of whole blocks, and finite elements"
+            ));
+        } else if self.quantized == 0 && self.small > 0 {
+            let count = count(self.small);
+            cx.warn(&format!(
+                "{count} in floats: below {LEAST} elements `{weights}` would gain nothing"
+            ));
+        }
+    }
 }
 
 #[derive(Options)]
@@ -123,6 +155,7 @@ struct Keep {
     made: HashMap<((Expr, bool), i64), Option<Packed>>,
     /// Those that are multiplied with bytes.
     integers: HashMap<(Expr, bool), Option<Integers>>,
+    floats: Floats,
 }
 
 /// A matrix of i32, row by row, and the scales of its columns.
@@ -235,6 +268,7 @@ impl Keep {
     fn packed(&mut self, source: Expr, is_in_columns: bool, lanes: i64) -> Option<Packed> {
         let extents = self.rw.extents(source)?;
         if extents.iter().product::<i64>() < LEAST {
+            self.floats.small += usize::from(self.floats_of(source).is_some());
             return None;
         }
         let quantized = match self.rw.call_of(source, "dequantize") {
@@ -300,12 +334,7 @@ impl Keep {
 
     /// A constant matrix of floats in integers, where that is wanted.
     fn rounded(&mut self, source: Expr, extents: &[i64], is_in_columns: bool) -> Option<Quantized> {
-        let width = self.width?;
-        let definition = self.rw.definition(source);
-        let (dtype, _) = self.rw.tensor(definition)?;
-        if dtype != DType::F32 || !self.rw.is_constant(definition) {
-            return None;
-        }
+        let (width, definition) = self.floats_of(source)?;
         let bytes = bytes_of(&self.rw, definition)?.as_chunks::<4>().0;
         let [rows, columns] = [extents[0] as usize, extents[1] as usize];
         let value = |column: usize, k: usize| {
@@ -313,7 +342,20 @@ impl Keep {
             f32::from_le_bytes(bytes[row * columns + column])
         };
         let extents = if is_in_columns { [rows, columns] } else { [columns, rows] };
-        Quantized::rounded(extents, width, value)
+        let quantized = Quantized::rounded(extents, width, value);
+        match quantized {
+            Some(_) => self.floats.quantized += 1,
+            None => self.floats.uneven += 1,
+        }
+        quantized
+    }
+
+    /// The definition of a constant matrix of floats, and to what it is quantized, where that is wanted.
+    fn floats_of(&mut self, source: Expr) -> Option<(Width, Expr)> {
+        let definition = self.rw.definition(source);
+        let is_f32 = self.rw.tensor(definition)?.0 == DType::F32;
+        let is_meant = is_f32 && self.rw.is_constant(definition);
+        Some((self.width.filter(|_| is_meant)?, definition))
     }
 
     /// The constant that an expression is, or becomes when a chain of calls is evaluated, each of the one before and of what is

@@ -323,6 +323,34 @@ int32_t PREFIX_run_in(const DLTensor *inputs, DLTensor *outputs, void *workspace
                       const struct tenon_arena *arena);
 ";
 
+/// Words that the function itself needs, and macros that a header before this one may have defined.
+const USED: &[&str] = &[
+    "malloc",
+    "free",
+    "NULL",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "int64_t",
+    "uint8_t",
+    "uint16_t",
+    "uint32_t",
+    "uint64_t",
+    "uintptr_t",
+    "assert",
+    "complex",
+    "EOF",
+    "errno",
+    "I",
+    "INFINITY",
+    "linux",
+    "NAN",
+    "stderr",
+    "stdin",
+    "stdout",
+    "unix",
+];
+
 /// What is said of outputs that are taken.
 fn taken(signature: &Signature) -> String {
     let each = signature.taken.iter().map(|&output| {
@@ -338,7 +366,12 @@ fn call(text: &mut String, prefix: &str, signature: &Signature) {
     if !signature.found.is_empty() || signature.arena {
         return;
     }
-    let mut taken = HashSet::from(KEYWORDS.map(str::to_owned));
+    let mut taken: HashSet<String> = KEYWORDS.iter().chain(USED).map(|&it| it.to_owned()).collect();
+    let given = signature.inputs.iter().chain(&signature.outputs);
+    let symbols = given.clone().flat_map(|spec| &spec.shape).map(Extent::to_string);
+    let given = given.map(|spec| spec.name.clone()).chain(symbols).map(|name| identifier(&name));
+    let of_header = ["tenon_", "TENON_", "DL", "kDL", &format!("{prefix}_")];
+    taken.extend(given.filter(|name| of_header.iter().any(|start| name.starts_with(start))));
     let mut params = Vec::new();
     let Some(symbols) = Symbols::of(&signature.inputs, &mut taken) else { return };
     params.extend(symbols.names.iter().map(|(_, name)| format!("int64_t {name}")));

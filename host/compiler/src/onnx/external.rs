@@ -2,7 +2,8 @@
 //!
 //! A model says where its data is, so a model from elsewhere could ask for any file of its user.
 //! Only regular files inside the model's folder are opened: a location that is absolute, climbs
-//! by `..` or leaves the folder through a symbolic link is refused.
+//! by `..` or leaves the folder through a symbolic link is refused. A model that is a link itself
+//! has the folder of what it leads to as well: so caches keep a model and its data, by their hashes.
 
 use std::{
     collections::HashMap,
@@ -15,9 +16,10 @@ use crate::io::{FileError, MappedSlice, Mapping, quoted};
 /// The files with external data, mapped when first needed.
 #[derive(Debug)]
 pub(super) struct ExternalFiles {
+    model: PathBuf,
     folder: PathBuf,
-    /// The folder without symbolic links, once it is needed.
-    real_folder: Option<PathBuf>,
+    /// The folders of the model and of what it leads to, without symbolic links, once they are needed.
+    real_folders: Vec<PathBuf>,
     open: HashMap<String, Mapping>,
 }
 
@@ -49,7 +51,8 @@ impl ExternalFiles {
             Some(folder) if !folder.as_os_str().is_empty() => folder,
             _ => Path::new("."),
         };
-        Self { folder: folder.to_owned(), real_folder: None, open: HashMap::new() }
+        let (model, folder) = (model.to_owned(), folder.to_owned());
+        Self { model, folder, real_folders: Vec::new(), open: HashMap::new() }
     }
 
     /// The `expected` bytes that the entries of a tensor's `external_data` point to.
@@ -87,11 +90,12 @@ impl ExternalFiles {
         check_location(location)?;
         let path = self.folder.join(location);
         let real = real_path(&path)?;
-        let real_folder = match &mut self.real_folder {
-            Some(folder) => folder,
-            folder @ None => folder.insert(real_path(&self.folder)?),
-        };
-        if !real.starts_with(real_folder) {
+        if self.real_folders.is_empty() {
+            self.real_folders.push(real_path(&self.folder)?);
+            let of_model = fs::canonicalize(&self.model).ok();
+            self.real_folders.extend(of_model.and_then(|it| it.parent().map(Path::to_owned)));
+        }
+        if !self.real_folders.iter().any(|folder| real.starts_with(folder)) {
             return Err(ExternalProblem::Escape { location: quoted(location), real });
         }
         let file = Mapping::open(&real)?;

@@ -449,3 +449,31 @@ int main(void) {
 "#;
     run_c(directory.path(), &path, code, "cc", &["-x", "c", "-std=c11"]);
 }
+
+#[test]
+fn names_that_the_header_needs_itself_are_numbered() {
+    let directory = tempfile::tempdir().unwrap();
+    let text = r#"module { "onnx.inputs" = ["malloc", "NULL", "m_run"], "onnx.outputs" = ["free", "tenon_size"] }
+
+fn @main(%x: f32[int64_t], %y: f32[int64_t], %z: f32[int64_t]) {
+  %a: f32[int64_t] = call_tir(@sum, %x, %y) { out = f32[int64_t] }
+  %b: f32[int64_t] = call_tir(@sum, %a, %z) { out = f32[int64_t] }
+  ret (%a, %b)
+}
+
+prim @sum(%x: f32[n], %y: f32[n], out %z: f32[n]) {
+  for %i in 0..dim(n) {
+    %z[%i] = %x[%i] + %y[%i]
+  }
+}"#;
+    let path = directory.path().join("m.so");
+    let executable = compile(&module(text));
+    executable.export(&path, LinkForm::Library, None, Outputs::default()).unwrap();
+    let code = r#"#include "m.h"
+int main(void) {
+  float x[] = {1, 2}, y[] = {3, 4}, z[] = {5, 6}, a[2], b[2];
+  return m_call(2, x, y, z, a, b) != TENON_OK || a[1] != 6.0f || b[0] != 9.0f;
+}
+"#;
+    run_c(directory.path(), &path, code, "cc", &["-x", "c", "-std=c11"]);
+}

@@ -201,5 +201,16 @@ fn external_data_stays_in_the_folder() {
         fs::write(inside.join("real"), [0; 8]).unwrap();
         std::os::unix::fs::symlink("real", inside.join("alias")).unwrap();
         assert!(read_beside(&model, external(&[("location", "alias")])).is_ok());
+
+        // A model and its data that are both links into one folder, as in the cache of a hub.
+        let blobs = folder.path().join("blobs");
+        fs::create_dir(&blobs).unwrap();
+        for blob in ["model", "data"] {
+            fs::write(blobs.join(blob), [0; 8]).unwrap();
+        }
+        std::os::unix::fs::symlink("../blobs/model", &model).unwrap();
+        std::os::unix::fs::symlink("../blobs/data", inside.join("model.onnx_data")).unwrap();
+        assert!(read_beside(&model, external(&[("location", "model.onnx_data")])).is_ok());
+        assert!(error("link").contains("leads out of the model's folder"));
     }
 }
