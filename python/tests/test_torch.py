@@ -142,6 +142,8 @@ class Torch(unittest.TestCase):
             close(made(x), module(x))
             module.norm.running_mean.add_(1)
             close(made(x), module(x))
+            module.head.weight.data = module.head.weight * 2
+            close(made(x), module(x))
 
     def test_what_differs_in_training_is_trained(self):
         module = Convolutions().train()
@@ -151,6 +153,101 @@ class Torch(unittest.TestCase):
             warnings.simplefilter("ignore", tenon.TenonWarning)
             torch.manual_seed(1)
             close(made(x), Convolutions.forward(module, x))
+
+    def test_what_is_no_function_of_its_inputs_is_left_to_torch(self):
+        class Counting(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("count", torch.zeros(1))
+
+            def forward(self, x):
+                self.count += 1
+                return x + self.count
+
+        def written(x):
+            return x.add_(1) * 2
+
+        zeros = torch.zeros(4)
+        cases = [
+            (written, "it writes an input"),
+            (Counting(), "it writes a weight or a buffer"),
+            (lambda x: torch.rand_like(x) + x, "it draws random numbers"),
+            (nn.Dropout(0.5).train(), "it draws random numbers"),
+            (nn.BatchNorm1d(4).train(), "it writes a weight or a buffer"),
+            (lambda x: (x[::2], x + 1), "it returns a view of an input"),
+        ]
+        for function, why in cases:
+            torch._dynamo.reset()
+            made = torch.compile(function, backend=tenon.torch.backend)
+            x = zeros.expand(3, 4).clone() if isinstance(function, nn.BatchNorm1d) else zeros.clone()
+            with torch.no_grad(), self.assertWarnsRegex(tenon.TenonWarning, why):
+                first = made(x)
+            with torch.no_grad():
+                second = made(x)
+            if "random" in why:
+                torch.manual_seed(3)
+                again = made(x + 1)
+                torch.manual_seed(3)
+                self.assertTrue(torch.equal(again, made(x + 1)))
+            elif function is written:
+                self.assertEqual([x.tolist(), second.tolist()], [[2.0] * 4, [4.0] * 4])
+            elif isinstance(function, Counting):
+                self.assertEqual([first.tolist(), second.tolist()], [[1.0] * 4, [2.0] * 4])
+        self.assertEqual(cases[4][0].num_batches_tracked.item(), 2)
+
+    def test_inputs_of_which_only_the_shape_is_read_are_left_out(self):
+        made = torch.compile(lambda x, y: x + torch.ones_like(y), backend=tenon.torch.backend)
+        x, y = torch.randn(4), torch.randn(4)
+        with torch.no_grad(), warnings.catch_warnings():
+            warnings.simplefilter("error", tenon.TenonWarning)
+            for _ in range(2):
+                close(made(x, y), x + 1)
+
+    def test_what_the_exporter_gets_wrong_is_found(self):
+        x = torch.tensor([-7, -3, 5])
+        made = torch.compile(lambda x: x // 2, backend=tenon.torch.backend)
+        with self.assertWarnsRegex(tenon.TenonWarning, "left to torch: result 0 has other elements"):
+            self.assertEqual(made(x).tolist(), [-4, -2, 2])
+        self.assertEqual(made(x - 2).tolist(), [-5, -3, 1])
+
+        class Half(nn.Module):
+            def forward(self, x):
+                return x // 2
+
+        with self.assertWarnsRegex(tenon.TenonWarning, "computes something else"):
+            tenon.compile(Half(), inputs=x)
+
+    def test_what_python_decides_is_told(self):
+        class Branch(nn.Module):
+            def forward(self, x):
+                return x * 2 if x.sum() > 0 else x - 1
+
+        with self.assertWarnsRegex(tenon.TenonWarning, "Python boolean.*stays as it is for these inputs"):
+            compiled = tenon.compile(Branch(), inputs=torch.ones(3))
+        close(compiled(torch.ones(3)), torch.ones(3) * 2)
+
+    def test_programs_that_write_are_refused(self):
+        class Counting(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("count", torch.zeros(1))
+
+            def forward(self, x):
+                self.count += 1
+                return x + self.count
+
+        module = Counting()
+        program = torch.export.export(module, (torch.zeros(1),))
+        with self.assertRaisesRegex(ValueError, "it writes a weight or a buffer"):
+            tenon.compile(program)
+        with self.assertWarnsRegex(tenon.TenonWarning, "it writes a weight or a buffer"):
+            tenon.compile(module, inputs=torch.zeros(1))
+        self.assertEqual(module.count.item(), 0)
+
+    def test_a_graph_without_inputs_gives_tensors(self):
+        made = torch.compile(lambda: torch.zeros(3) + 1, backend=tenon.torch.backend)
+        for _ in range(2):
+            self.assertTrue(torch.equal(made(), torch.ones(3)))
 
     def test_gradients_run_in_torch(self):
         module = Convolutions().eval()

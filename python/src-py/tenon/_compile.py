@@ -86,7 +86,12 @@ def compile(
         options["ranges"] = ranges
     instruments = context._told(home)
     if module is not None and cache is None:
-        return Executable(home._core.compile(module._core, target, options, instruments, threads))
+        compiled = Executable(home._core.compile(module._core, target, options, instruments, threads))
+        if inputs is not None and target == "native":
+            from .torch import check
+
+            check(compiled, model, inputs, is_narrow=precision is not None or weights is not None)
+        return compiled
     if profile or instruments or isinstance(pipeline, Pass):
         raise TypeError("a cache keeps nothing that is compiled with profile, instruments, or a pass as the pipeline")
     folder = Folder()
