@@ -15,9 +15,6 @@ use tenon_schedule::{Result, Task};
 
 use crate::{inlining, rows, threads, transposes, vectors, windows};
 
-/// A program of more blocks is left to the passes behind: each primitive looks at the whole program.
-const MAX_BLOCKS: usize = 64;
-
 /// Rows that are computed at once, on threads and in vectors.
 #[rule(schedule, key = "any")]
 fn fallback(task: &mut Task) -> Result<()> {
@@ -29,7 +26,7 @@ fn fallback(task: &mut Task) -> Result<()> {
         "no rule knows the program: rows at once, on threads and in vectors where that is allowed",
     );
     let schedule = &mut task.schedule;
-    if schedule.has_loose_statements() || schedule.all_blocks().len() > MAX_BLOCKS {
+    if schedule.has_loose_statements() || schedule.all_blocks().len() > inlining::MAX_BLOCKS {
         return Ok(());
     }
     inlining::inline_all(schedule);

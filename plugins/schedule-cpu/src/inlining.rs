@@ -7,6 +7,9 @@ const CHEAP: usize = 8;
 /// How often an element that is padding, or is not, may be computed rather than kept.
 const OVERLAP: f64 = 1.5;
 
+/// A program of more blocks is left to the passes behind: each primitive looks at the whole program.
+pub(crate) const MAX_BLOCKS: usize = 64;
+
 /// Inlines each block whose readers read every element of it once, when it is cheap or has one reader.
 pub(crate) fn inline_all(schedule: &mut Schedule) {
     inline_where(schedule, |_, _| true);
@@ -20,7 +23,11 @@ pub(crate) fn inline_all_but(schedule: &mut Schedule, reader: Block) {
 }
 
 fn inline_where(schedule: &mut Schedule, may: impl Fn(&mut Schedule, Block) -> bool) {
-    for block in schedule.all_blocks() {
+    let blocks = schedule.all_blocks();
+    if blocks.len() > MAX_BLOCKS {
+        return;
+    }
+    for block in blocks {
         if may(schedule, block) && is_worth_it(schedule, block) {
             let _ = schedule.inline(block);
         }

@@ -49,7 +49,7 @@ impl Backend for Llvm {
         let options = CompileOptions { emit, threads, ..CompileOptions::default() };
         let pipeline = |work: &Work<'_>| match work {
             Work::Kernel(kernel) => pipeline_for(kernel.function),
-            Work::Code(_) | Work::Front(_) => Pipeline::Lean,
+            Work::Code(_) | Work::Front(_) => Pipeline::Calls,
             Work::Constants(_) => Pipeline::None,
         };
         compile_units_by(target, &options, work, pipeline, |cx, work| match work {

@@ -19,6 +19,15 @@ use crate::target::{Architecture, Processor, normalized};
 /// A target machine for the calling thread: position-independent code, full optimization. WebAssembly has no
 /// addresses that could depend on a position.
 pub fn machine(processor: &Processor) -> Result<TargetMachine, LlvmError> {
+    machine_of(processor, OptimizationLevel::Aggressive)
+}
+
+/// The same without optimization.
+pub(super) fn plain_machine(processor: &Processor) -> Result<TargetMachine, LlvmError> {
+    machine_of(processor, OptimizationLevel::None)
+}
+
+fn machine_of(processor: &Processor, level: OptimizationLevel) -> Result<TargetMachine, LlvmError> {
     initialize();
     let triple = TargetTriple::create(&processor.triple);
     let no_machine = |message| LlvmError::NoMachine { triple: processor.triple.clone(), message };
@@ -27,7 +36,7 @@ pub fn machine(processor: &Processor) -> Result<TargetMachine, LlvmError> {
     let options = TargetMachineOptions::default()
         .set_cpu(&processor.cpu)
         .set_features(&processor.features)
-        .set_level(OptimizationLevel::Aggressive)
+        .set_level(level)
         .set_reloc_mode(match processor.architecture {
             Architecture::Wasm32 => RelocMode::Static,
             _ => RelocMode::PIC,

@@ -15,12 +15,20 @@ use inkwell::{
 };
 use rayon::prelude::*;
 
-use super::{LlvmError, fatal, intrinsics, machine::machine};
+use super::{
+    LlvmError, fatal, intrinsics,
+    machine::{machine, plain_machine},
+};
 use crate::backend::Emit;
 use crate::target::Target;
 
 /// LLVM recurses over large basic blocks; rayon's own two megabytes are not meant for that.
 const STACK_BYTES: usize = 16 << 20;
+
+/// Instructions of functions that call others beyond which what takes more than linear time is felt: some hundreds of calls.
+const LARGE: usize = 1 << 13;
+/// The same of any others: no loop that is written out for speed has so many.
+const HUGE: usize = 1 << 14;
 
 /// What LLVM does to a module between building and emission.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,6 +38,9 @@ pub enum Pipeline {
     /// Enough for code that comes vectorized and tiled.
     #[default]
     Lean,
+    /// The same, for functions that do little else than call others. Code of large ones is made without optimization, as that of
+    /// the largest modules always: LLVM's allocator of registers and its schedulers take more than linear time.
+    Calls,
     /// LLVM's own `default<O1>` to `default<O3>`, for loops that it shall vectorize itself.
     Default(u8),
     /// In the language of `opt -passes=`.
@@ -43,11 +54,14 @@ pub const LEAN_PASSES: &str = "always-inline,function(sroa,early-cse<memssa>,sim
      instcombine<no-verify-fixpoint>,loop-mssa(loop-rotate,licm),gvn,\
      instcombine<no-verify-fixpoint>,simplifycfg),globaldce";
 
+/// Those that take no more than linear time over functions of any size.
+const FEW_PASSES: &str = "always-inline,function(sroa,early-cse),globaldce";
+
 impl fmt::Display for Pipeline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Pipeline::None => Ok(()),
-            Pipeline::Lean => f.write_str(LEAN_PASSES),
+            Pipeline::Lean | Pipeline::Calls => f.write_str(LEAN_PASSES),
             Pipeline::Default(level) => write!(f, "default<O{}>", level.min(&3)),
             Pipeline::Passes(passes) => f.write_str(passes),
         }
@@ -99,6 +113,17 @@ where
         let cx = Context::create();
         let module = build(&cx, unit)?;
         let options = CompileOptions { pipeline: pipeline(unit), ..options.clone() };
+        let is_plain = match options.pipeline {
+            Pipeline::None => false,
+            Pipeline::Calls => has_more(&module, LARGE),
+            _ => has_more(&module, HUGE),
+        };
+        let plain = is_plain.then(|| plain_machine(target.processor())).transpose()?;
+        let machine = plain.as_ref().unwrap_or(machine);
+        let options = match is_plain {
+            true => CompileOptions { pipeline: Pipeline::Passes(FEW_PASSES.to_owned()), ..options },
+            false => options,
+        };
         let name = module.get_name().to_string_lossy().into_owned();
         Ok(fatal::within(&name, || compile_module(machine, &options, &module))?)
     };
@@ -129,6 +154,12 @@ where
             .collect()
     });
     results.into_iter().collect()
+}
+
+/// Whether the functions of a module have more than so many instructions.
+fn has_more(module: &Module<'_>, most: usize) -> bool {
+    let blocks = module.get_functions().flat_map(|function| function.get_basic_block_iter());
+    blocks.flat_map(|block| block.get_instructions()).nth(most).is_some()
 }
 
 /// Verifies, optimizes and emits one module on the calling thread.

@@ -1,6 +1,6 @@
 //! Calls of graph functions.
 
-use super::run::{check_at, compile, module};
+use super::run::{self, check_at, compile, module};
 use crate::executable::{CompileOptions, Executable};
 use crate::target::Target;
 
@@ -193,4 +193,27 @@ fn what_is_not_called_is_not_compiled() {
         "fn @main(%x: f32[4]) {{\n  ret %x\n}}\nprivate fn @other(%x: f32[4]) {{\n  %y = test.ramp(%x)\n  ret %y\n}}\n{PROGRAMS}"
     );
     compile(&module(&text));
+}
+
+#[test]
+fn a_thousand_results_are_right() {
+    // So many that the function that calls for them is compiled without optimization.
+    let count = 1200;
+    let (mut calls, mut results) = (String::new(), Vec::new());
+    for at in 0..count {
+        calls += &format!(
+            "  %y{at}: f32[3] = call_tir(@add, %x, const(f32[3], {at})) {{ out = f32[3] }}\n"
+        );
+        results.push(format!("%y{at}"));
+    }
+    let results = results.join(", ");
+    let text = format!(
+        "fn @main(%x: f32[3]) {{\n{calls}  ret ({results})\n}}\n
+prim @add(%x: f32[3], %y: f32[3], out %z: f32[3]) {{
+  for %i in 0..3 {{
+    %z[%i] = %x[%i] + %y[%i]
+  }}
+}}\n"
+    );
+    run::check(&text);
 }
