@@ -194,10 +194,11 @@ impl Space {
             }
             Atom::Mod(..) if side == Side::Low => 0,
             Atom::Mod(x, c) => {
-                let (last, c) = (number(x)?, c.value()?);
+                let (last, c) = (number(x)?, c.value().filter(|&c| c > 0)?);
                 if last >= 0 { last.min(c - 1) } else { c - 1 }
             }
-            Atom::Div(x, c) => number(x)?.div_euclid(c.value()?),
+            // Over nothing a program divides by an extent of zero, and never comes by.
+            Atom::Div(x, c) => number(x)?.div_euclid(c.value().filter(|&c| c > 0)?),
             Atom::Min(a, b) => number(a)?.min(number(b)?),
             Atom::Max(a, b) => number(a)?.max(number(b)?),
             Atom::Dim(_) => return None,
@@ -227,6 +228,7 @@ impl Space {
                     }
                 }
             },
+            Atom::Div(_, c) if c.value() == Some(0) => None,
             Atom::Div(x, c) => {
                 let x = self.extreme(x, side, is_fixed)?;
                 match (x.value(), c.value()) {

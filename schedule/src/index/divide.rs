@@ -79,7 +79,7 @@ impl Space {
             return Some(0);
         }
         let (low, high) = (self.lowest(rest)?.value()?, self.highest(rest)?.value()?);
-        let number = b.value()?;
+        let number = b.value().filter(|&number| number != 0)?;
         let step = low.div_euclid(number);
         (step == high.div_euclid(number)).then_some(step)
     }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! `(r[d, c / w, k / 4, c % w, k % 4] - z[d, c]) s[d, c]`, with tiles of w columns, is the weight in row k and column c, and `t[d, c]`
-//! the sum of the bytes of the column. At each step the state of a sequence is quantized, too (`bytes.rs`); the rest is as `nn.lstm_steps` does it. ONNX Runtime
+//! is the sum of the bytes of the column. At each step the state of a sequence is quantized, too (`bytes.rs`); the rest is as `nn.lstm_steps` does it. ONNX Runtime
 //! takes one scale for the states of all sequences that a thread has, here each has its own.
 
 use tenon_plugin_api::op::prelude::*;
@@ -71,7 +71,8 @@ impl Operator for QuantizedLstmSteps {
             return Err(OpError::Unsupported("a weight of five dimensions is expected".into()));
         };
         let scales = numbers(cx.arg(SCALES)?)?;
-        let zeros = cx.arg(SCALES + 2)?.elements::<i32>();
+        let [sums, zeros] = [1, 2].map(|behind| cx.arg(SCALES + behind));
+        let (sums, zeros) = (sums?.elements::<i32>(), zeros?.elements::<i32>());
         let byte = |way: usize, k: usize, column: usize| {
             let quad = ((way * tiles + column / width) * quads + k / depth) * width;
             i64::from(bytes[(quad + column % width) * depth + k % depth])
@@ -82,12 +83,15 @@ impl Operator for QuantizedLstmSteps {
             let (row, scale, middle) = quantized(state);
             let gate = |part: usize, j: usize, function: usize| {
                 let column = part * hidden + j;
-                let zero = i64::from(zeros[way * 4 * hidden + column]);
-                let terms = row.iter().enumerate();
-                let sum: i64 =
-                    terms.map(|(k, q)| (q - middle) * (byte(way, k, column) - zero)).sum();
+                let [sum_of, zero] =
+                    [&sums, &zeros].map(|each| i64::from(each[way * 4 * hidden + column]));
+                let products = row.iter().enumerate().map(|(k, q)| q * byte(way, k, column));
+                let moved = row.iter().sum::<i64>() - middle * hidden as i64;
+                let sum = products.sum::<i64>() - middle * sum_of - zero * moved;
                 let scale = f64::from(scale) * scales[way * 4 * hidden + column];
-                functions[way][function].value(by.clipped(x[column] + sum as f64 * scale))
+                // Sums are those of i32, whatever the arguments say.
+                let sum = f64::from(sum as i32);
+                functions[way][function].value(by.clipped(x[column] + sum * scale))
             };
             let mut next = Vec::with_capacity(hidden);
             for (j, memory) in memory.iter_mut().enumerate() {

@@ -4,6 +4,7 @@
 
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/TargetParser/AArch64TargetParser.h>
 #include <llvm/TargetParser/Triple.h>
 
 #include <memory>
@@ -24,6 +25,11 @@ std::unique_ptr<llvm::MCSubtargetInfo> subtarget(const char *triple_text, const 
   return std::unique_ptr<llvm::MCSubtargetInfo>(target->createMCSubtargetInfo(triple, cpu, features));
 }
 
+/// What LLVM calls a processor: those of Arm have other names as well, which its descriptions do not list.
+std::string resolved(const char *triple, const char *cpu) {
+  return llvm::Triple(triple).isAArch64() ? llvm::AArch64::resolveCPUAlias(cpu).str() : cpu;
+}
+
 } // namespace
 
 /// The processors of an architecture, or the features that they may have.
@@ -40,6 +46,13 @@ extern "C" bool tenon_llvm_names(const char *triple, bool of_features, void *lis
     for (const auto &processor : info->getAllProcessorDescriptions()) {
       push(list, processor.Key);
     }
+    if (llvm::Triple(triple).isAArch64()) {
+      llvm::SmallVector<llvm::StringRef, 128> all;
+      llvm::AArch64::fillValidCPUArchList(all);
+      for (const llvm::StringRef name : all) {
+        push(list, name.data());
+      }
+    }
   }
   return true;
 }
@@ -51,7 +64,7 @@ extern "C" bool tenon_llvm_features(const char *triple, const char *cpu, const c
   if (info == nullptr) {
     return false;
   }
-  info->setDefaultFeatures(cpu, "", features);
+  info->setDefaultFeatures(resolved(triple, cpu), "", features);
   for (const auto &feature : info->getAllProcessorFeatures()) {
     if (info->getFeatureBits().test(feature.Value)) {
       push(list, feature.Key);

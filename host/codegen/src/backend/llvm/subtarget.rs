@@ -92,6 +92,7 @@ mod tests {
         assert!(x86.features.contains(&"avx512f"));
         let arm = names_of(Architecture::Aarch64);
         assert!(arm.processors.contains(&"neoverse-n1") && arm.features.contains(&"sve"));
+        assert!(arm.processors.contains(&"apple-m1") && arm.processors.contains(&"cobalt-100"));
         assert!(names_of(Architecture::Riscv64).features.contains(&"zvl256b"));
         assert!(names_of(Architecture::Wasm32).features.contains(&"simd128"));
         let nvptx = names_of(Architecture::Nvptx64);
@@ -115,6 +116,9 @@ mod tests {
         assert!(!amx.iter().any(|feature| feature.contains("fast")));
         let arm = features_of("aarch64-unknown-linux-gnu", "neoverse-n1", "");
         assert!(arm.contains(&"neon") && arm.contains(&"dotprod") && !arm.contains(&"sve"));
+        // A name of the same that LLVM's list of processors has not.
+        let apple = features_of("aarch64-unknown-linux-gnu", "apple-m1", "");
+        assert!(apple.contains(&"dotprod") && !apple.contains(&"i8mm"));
         let riscv = features_of("riscv64-unknown-linux-gnu", "generic-rv64", "+v");
         assert!(riscv.contains(&"v") && !riscv.contains(&"zvl256b"));
     }

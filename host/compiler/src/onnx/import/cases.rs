@@ -190,7 +190,7 @@ fn nth(ranges: &[Vec<i64>], mut number: usize) -> Vec<i64> {
 }
 
 /// The names and values of the outputs.
-pub(super) type Outputs<'m> = (Vec<&'m str>, Vec<Value>);
+pub(super) type Outputs = (Vec<String>, Vec<Value>);
 
 impl<'m> Importer<'m> {
     /// The parameter for an input that chooses, which no node reads.
@@ -204,11 +204,7 @@ impl<'m> Importer<'m> {
     }
 
     /// The outputs of the graph, which are those of one of its cases.
-    pub(super) fn cases(
-        &mut self,
-        cases: &Cases,
-        values: &Values<'m>,
-    ) -> Result<Outputs<'m>, Stop> {
+    pub(super) fn cases(&mut self, cases: &Cases, values: &Values<'m>) -> Result<Outputs, Stop> {
         let name = cases.inputs.first().map_or("", |input| &input.name);
         self.builder.begin_node(name, NodeSource::NONE);
         let broken = |problem: Problem| {
@@ -241,12 +237,7 @@ impl<'m> Importer<'m> {
     }
 
     /// What the graph computes in one case.
-    fn case(
-        &mut self,
-        cases: &Cases,
-        case: usize,
-        values: &Values<'m>,
-    ) -> Result<Outputs<'m>, Stop> {
+    fn case(&mut self, cases: &Cases, case: usize, values: &Values<'m>) -> Result<Outputs, Stop> {
         let mut values = values.clone();
         let elements = cases.values[case].first().map_or(&[][..], |elements| elements);
         for (input, elements) in cases.inputs.iter().zip(cases.parts(elements)) {

@@ -281,7 +281,7 @@ impl<'m> Importer<'m> {
     }
 
     /// The names and values of the outputs, once all nodes are translated.
-    pub(super) fn graph(&mut self, values: Values<'m>) -> Result<(Vec<&'m str>, Vec<Value>), Stop> {
+    pub(super) fn graph(&mut self, values: Values<'m>) -> Result<(Vec<String>, Vec<Value>), Stop> {
         let values = self.nodes(values)?;
         for output in &self.model.graph.output {
             match values.get(output.name) {
@@ -343,12 +343,12 @@ fn check_operator_sets(
 }
 
 /// The names of parameters and results in the model.
-fn module_attrs(cx: &Cx, inputs: &[String], outputs: &[&str]) -> Attrs {
+fn module_attrs(cx: &Cx, inputs: &[String], outputs: &[String]) -> Attrs {
     let list = |names: &mut dyn Iterator<Item = &str>| {
         let names: Vec<Term> = names.map(|name| cx.symbol(name).into()).collect();
         AttrValue::from(cx.list(&names))
     };
     let inputs = list(&mut inputs.iter().map(String::as_str));
-    let outputs = list(&mut outputs.iter().copied());
+    let outputs = list(&mut outputs.iter().map(String::as_str));
     cx.attrs(&[("onnx.inputs", inputs), ("onnx.outputs", outputs)])
 }

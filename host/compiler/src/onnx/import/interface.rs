@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::eval::Tensor;
 use crate::io::quoted;
-use crate::ir::{Constant, Context, Cx, DType, Dim, Type, TypeView};
+use crate::ir::{Constant, Context, Cx, DType, Dim, Type, TypeView, flatten_type};
 use crate::onnx::proto::{Dimension, GraphProto, TypeProto, ValueInfoProto};
 
 use super::builder::Value;
@@ -195,23 +195,37 @@ impl<'m> Importer<'m> {
     pub(super) fn outputs(
         &mut self,
         values: &Values<'m>,
-    ) -> Result<(Vec<&'m str>, Vec<Value>), Stop> {
+    ) -> Result<(Vec<String>, Vec<Value>), Stop> {
         let (mut names, mut outputs) = (Vec::new(), Vec::new());
         for output in &self.model.graph.output {
             let Some(value) = values.get(output.name) else {
                 return Err(GraphProblem::OutputNotDefined(quoted(output.name)).into());
             };
             self.check_output(output, self.builder.ty(value))?;
-            names.push(output.name);
             let made = self.output(value).map_err(|problem| {
                 let node = format!("the output {}", quoted(output.name));
                 GraphProblem::Node { node, reason: problem.text() }
             })?;
+            names.extend(self.output_names(output.name, value, made));
             outputs.push(made);
         }
         match std::mem::take(&mut self.problems).finish() {
             Some(list) => Err(Stop::Unsupported(list)),
             None => Ok((names, outputs)),
+        }
+    }
+
+    /// What the tensors of an output are called: those of a sequence of known length by their numbers, `s.0` and `s.1`.
+    fn output_names(&self, name: &str, value: Value, made: Value) -> Vec<String> {
+        let ty = self.builder.ty(made);
+        let terms = self.cx.terms();
+        match (terms.ty(ty), flatten_type(terms, &[ty]).len()) {
+            (TypeView::Tuple(_), count) if self.is_optional(value) => {
+                let there = std::iter::once(format!("{name}_is_there"));
+                numbered(name, count.saturating_sub(1)).chain(there).collect()
+            }
+            (TypeView::Tuple(_), count) => (0..count).map(|at| format!("{name}.{at}")).collect(),
+            _ => vec![name.to_owned()],
         }
     }
 
@@ -324,4 +338,9 @@ fn difference(cx: &Cx, a: Type, b: Type) -> Option<Difference> {
     }
     let is_different = a.len() != b.len() || a.iter().zip(b).any(differs);
     is_different.then_some(Difference::Shape)
+}
+
+/// The name of one tensor, or of each of several.
+fn numbered(name: &str, count: usize) -> impl Iterator<Item = String> {
+    (0..count).map(move |at| if count == 1 { name.to_owned() } else { format!("{name}.{at}") })
 }
