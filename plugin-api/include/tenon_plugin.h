@@ -804,6 +804,11 @@ extern TENON_EXPORT const tenon_root tenon_plugin_root;
 #define TENON_OP_TABLE NULL
 #endif
 
+/* One that has code generators defines this as the address of its table, before it includes this file. */
+#ifndef TENON_CODEGEN_TABLE
+#define TENON_CODEGEN_TABLE NULL
+#endif
+
 /* One that has rules defines this as the address of its table, before it includes this file. */
 #ifndef TENON_RULE_TABLE
 #define TENON_RULE_TABLE NULL
@@ -1221,6 +1226,9 @@ TENON_ASSERT(offsetof(tenon_host_import, output_rank) == 144);
 /* A record of a rule about `key`, mostly an operator: `more` as above. The table has the rules in the order of the records. */
 #define TENON_RULE_RECORD(facet, key, doc, more)                                                            \
   "{\"rule\":\"" facet "\",\"key\":\"" key "\",\"doc\":\"" doc "\"" more "}\n"
+/* A record of a code generator: `patterns` is a list of texts as JSON, which docs/byoc.md tells of; `more` as above. */
+#define TENON_CODEGEN_RECORD(name, patterns, doc, more)                                                     \
+  "{\"codegen\":\"" name "\",\"patterns\":" patterns ",\"doc\":\"" doc "\"" more "}\n"
 /* A key of a pass's record with JSON as its value: opt_level, requires, after, options, … */
 #define TENON_KEY(key, json) ",\"" key "\":" json
 #define TENON_TEXT_KEY(key, text) TENON_KEY(key, "\"" text "\"")
@@ -1249,7 +1257,7 @@ TENON_ASSERT(offsetof(tenon_host_import, output_rank) == 144);
       TENON_INTERFACE("tenon.instrument/1", tenon_instrument_table, TENON_INSTRUMENT_TABLE),                \
       TENON_INTERFACE("tenon.host.ir/1", tenon_host_ir, NULL),                                              \
       TENON_INTERFACE("tenon.host.services/1", tenon_host_services, NULL),                                  \
-      TENON_INTERFACE("tenon.byoc.codegen/1", tenon_codegen_table, NULL),                                   \
+      TENON_INTERFACE("tenon.byoc.codegen/1", tenon_codegen_table, TENON_CODEGEN_TABLE),                    \
       TENON_INTERFACE("tenon.host.codegen/1", tenon_host_codegen, NULL),                                    \
       TENON_INTERFACE("tenon.op/1", tenon_op_table, TENON_OP_TABLE),                                        \
       TENON_INTERFACE("tenon.host.op/1", tenon_host_op, NULL),                                              \

@@ -18,7 +18,7 @@ use thiserror::Error;
 use crate::border::Run;
 use crate::ir::{
     Build, Bytes, Constant, Cx, DType, Expr, Function, Kind, Module, NodeSpec, Symbol, Terms,
-    Transaction, TransactionError, Type, TypeView, View,
+    Transaction, TransactionError, Type, TypeView, View, flatten_type,
 };
 use crate::services::ServiceError;
 
@@ -136,6 +136,16 @@ impl Interface {
         results.iter().try_for_each(|&ty| known(terms, ty, text).map(drop))?;
         Ok(Self { params, results })
     }
+}
+
+/// Whether a function takes and gives no tensors of unknown size, of which no code generator makes code.
+pub(crate) fn has_known_sizes(function: &Function) -> bool {
+    let body = function.view();
+    let View::Function { params, result, .. } = body.view(body.root()) else { return false };
+    let params = params.iter().filter_map(|param| body.ty(param));
+    let types: Vec<Type> = params.chain(result).collect();
+    let terms = body.terms();
+    flatten_type(terms, &types).iter().all(|&ty| terms.static_tensor(ty).is_some())
 }
 
 /// A tensor type of known size.

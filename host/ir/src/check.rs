@@ -104,15 +104,25 @@ pub fn check_phase(module: &Module, phase: &str) -> Vec<Violation> {
 }
 
 /// As [`check`], for what differs from `before`, a module that keeps all rules. All functions when the phase
-/// differs, because other rules hold.
+/// differs, because other rules hold, or when a function is gone or has another type, because of those that call it.
 pub fn check_changed(before: &Module, module: &Module) -> Vec<Violation> {
     if module.is_identical(before) {
         return Vec::new();
     }
     let same_rules = before.phase() == module.phase();
+    let is_callable_as_before = |(name, old): (Symbol, &Arc<Function>)| {
+        module.get(name).is_some_and(|new| Arc::ptr_eq(old, new) || type_of(old) == type_of(new))
+    };
+    let is_enough = same_rules && before.iter().all(is_callable_as_before);
     check_where(module, is_kept_in(module.phase()), |name, function| {
-        !(same_rules && before.get(name).is_some_and(|old| Arc::ptr_eq(old, function)))
+        !(is_enough && before.get(name).is_some_and(|old| Arc::ptr_eq(old, function)))
     })
+}
+
+/// What a function is for those that call it: its type, and of what kind it is.
+fn type_of(function: &Function) -> (Option<Type>, Kind) {
+    let body = function.view();
+    (body.ty(body.root()), body.kind(body.root()))
 }
 
 /// What is wrong with the first node that has not the parts of its kind.

@@ -51,6 +51,29 @@ fn function(
 }
 
 #[test]
+fn who_calls_what_has_changed_is_checked() {
+    let cx = tenon_compiler::testing::cx();
+    let main = "fn @main(%x: f32[4]) -> f32[4] {\n  %y: f32[4] = @f(%x)\n  ret %y\n}\n\n";
+    let parsed = |ty: &str| {
+        let text = format!("{main}fn @f(%x: {ty}) -> {ty} {{\n  ret %x\n}}\n");
+        parse_module(&cx, &Source::new("test", &text), &mut NoWeights).unwrap()
+    };
+    let before = parsed("f32[4]");
+    // Untyped as it is, @main breaks a rule; nothing of it is told while nothing changes.
+    assert!(check_changed(&before, &before).is_empty());
+    let mut without = before.clone();
+    without.remove(cx.symbol("f"));
+    assert!(!check_changed(&before, &without).is_empty());
+    let again = Arc::clone(parsed("f32[4]").get(cx.symbol("f")).unwrap());
+    let mut same = before.clone();
+    same.insert(cx.symbol("f"), again);
+    assert!(check_changed(&before, &same).is_empty());
+    let mut changed = before.clone();
+    changed.insert(cx.symbol("f"), Arc::clone(parsed("f32[2]").get(cx.symbol("f")).unwrap()));
+    assert!(!check_changed(&before, &changed).is_empty());
+}
+
+#[test]
 fn what_is_well_formed_breaks_nothing() {
     let found = broken(|tx, ty| {
         let (x, a) = (tx.var("x", Some(ty)), tx.var("a", Some(ty)));

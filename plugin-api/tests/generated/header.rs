@@ -2,7 +2,9 @@
 
 use tenon_plugin_api::abi::layout::Description;
 use tenon_plugin_api::abi::layout::RawTable;
-use tenon_plugin_api::abi::tables::{DESCRIPTIONS, InstrumentTable, OpTable, PassTable, RuleTable};
+use tenon_plugin_api::abi::tables::{
+    CodegenTable, DESCRIPTIONS, InstrumentTable, OpTable, PassTable, RuleTable,
+};
 use tenon_plugin_api::ir::{BinaryOp, DType, Kind, LoopKind, Named, TermKind};
 
 /// Width of a comment's text.
@@ -158,6 +160,7 @@ fn interfaces() -> String {
         let (id, table) = match description.id {
             Some(id) if id == PassTable::ID => (id, "&(passes)"),
             Some(id) if id == InstrumentTable::ID => (id, "TENON_INSTRUMENT_TABLE"),
+            Some(id) if id == CodegenTable::ID => (id, "TENON_CODEGEN_TABLE"),
             Some(id) if id == OpTable::ID => (id, "TENON_OP_TABLE"),
             Some(id) if id == RuleTable::ID => (id, "TENON_RULE_TABLE"),
             Some(id) => (id, "NULL"),

@@ -92,6 +92,11 @@ extern TENON_EXPORT const tenon_root tenon_plugin_root;
 #define TENON_OP_TABLE NULL
 #endif
 
+/* One that has code generators defines this as the address of its table, before it includes this file. */
+#ifndef TENON_CODEGEN_TABLE
+#define TENON_CODEGEN_TABLE NULL
+#endif
+
 /* One that has rules defines this as the address of its table, before it includes this file. */
 #ifndef TENON_RULE_TABLE
 #define TENON_RULE_TABLE NULL
@@ -116,6 +121,9 @@ TENON_ASSERT(sizeof(void *) == 8 && sizeof(tenon_str) == 16 && sizeof(tenon_term
 /* A record of a rule about `key`, mostly an operator: `more` as above. The table has the rules in the order of the records. */
 #define TENON_RULE_RECORD(facet, key, doc, more)                                                            \
   "{\"rule\":\"" facet "\",\"key\":\"" key "\",\"doc\":\"" doc "\"" more "}\n"
+/* A record of a code generator: `patterns` is a list of texts as JSON, which docs/byoc.md tells of; `more` as above. */
+#define TENON_CODEGEN_RECORD(name, patterns, doc, more)                                                     \
+  "{\"codegen\":\"" name "\",\"patterns\":" patterns ",\"doc\":\"" doc "\"" more "}\n"
 /* A key of a pass's record with JSON as its value: opt_level, requires, after, options, … */
 #define TENON_KEY(key, json) ",\"" key "\":" json
 #define TENON_TEXT_KEY(key, text) TENON_KEY(key, "\"" text "\"")

@@ -26,6 +26,7 @@ use crate::tree::{BlockNode, Id, Iter, Node};
 use super::cache::use_instead;
 use super::fuse::plain;
 use super::rfactor::{Reduction, recognize};
+use super::split::MOST_STEPS;
 
 pub(super) static PAD_EINSUM: Primitive = Primitive {
     name: "pad_einsum",
@@ -133,8 +134,8 @@ fn iterators(
     }
     let mut padded: Vec<Padded> = Vec::new();
     for (iter, &multiple) in block.iters.iter().zip(multiples) {
-        if multiple <= 0 {
-            return refuse(id, "a multiple is not positive");
+        if !(1..=MOST_STEPS).contains(&multiple) {
+            return refuse(id, "a multiple is not positive, or too large");
         }
         let is_own = |each: &&Id| {
             schedule.tree.as_for(**each).is_some_and(|each| each.var == iter.binding)

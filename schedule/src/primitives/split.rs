@@ -44,6 +44,9 @@ pub(super) static SPLIT: Primitive = Primitive {
     apply,
 };
 
+/// Steps of nested loops, or elements of a padded axis, at most: extents of so many can be added.
+pub(super) const MOST_STEPS: i64 = 1 << 48;
+
 fn apply(schedule: &mut Schedule, args: &Args) -> Result<Vec<Handle>> {
     let id = args.id(0);
     let each = plain(schedule, id)?.clone();
@@ -87,7 +90,7 @@ fn factors(space: &mut Space, id: Id, extent: &Sum, given: &[Option<i64>]) -> Re
     }
     let product =
         given.iter().flatten().try_fold(1i64, |product, &factor| product.checked_mul(factor));
-    let Some(product) = product else {
+    let Some(product) = product.filter(|&product| product <= MOST_STEPS) else {
         return refuse(id, "the product of the factors is too large");
     };
     let open = space.ceil_div(extent, &Sum::int(product));

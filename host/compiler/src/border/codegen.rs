@@ -6,6 +6,7 @@ use tenon_plugin_api::abi::tables::{HostCodegen, NONE, RawFunction, RawModule, R
 use tenon_plugin_api::ir::{Context, Symbol, Term};
 
 use super::tables::{answered, call_of, function_of, give, module_of, name_of};
+use crate::external::has_known_sizes;
 use crate::services::{self, ServiceError};
 
 unsafe extern "C" fn patterns(run: *const RawRun, generator: u32) -> u32 {
@@ -32,7 +33,8 @@ unsafe extern "C" fn accepts(
     let run = &call.run;
     let ask = || {
         let generator = name_of(&run.cx, generator)?;
-        Ok(run.generators()?.accepts(generator, run, &function)?)
+        let generators = run.generators()?;
+        Ok(has_known_sizes(&function) && generators.accepts(generator, run, &function)?)
     };
     answered(call, ask).map_or(NONE, u32::from)
 }

@@ -172,8 +172,13 @@ impl<'p> Bytes<'p> {
 /// A state in bytes, with its scale and its zero point.
 pub(super) fn quantized(state: &[f64]) -> (Vec<i64>, f32, i64) {
     let state: Vec<f32> = state.iter().map(|&element| element as f32).collect();
-    let least = state.iter().copied().fold(0.0, f32::min);
-    let range = state.iter().copied().fold(0.0, f32::max) - least;
+    // What is no number is the least and the greatest, as it is to the program.
+    let bound = |of: fn(f32, f32) -> f32| {
+        let elements = state.iter().copied();
+        elements.fold(0.0, |a: f32, b| if a.is_nan() || b.is_nan() { f32::NAN } else { of(a, b) })
+    };
+    let least = bound(f32::min);
+    let range = bound(f32::max) - least;
     let scale = if range > 0.0 { range / 255.0 } else { 1.0 };
     let zero = (-least / scale).clamp(0.0, 255.0).round_ties_even();
     let byte =
