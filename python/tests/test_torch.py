@@ -47,6 +47,18 @@ class Named(nn.Module):
         return x + 1
 
 
+class Counting(nn.Module):
+    """What writes its buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(1))
+
+    def forward(self, x):
+        self.count += 1
+        return x + self.count
+
+
 def close(a, b):
     torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
@@ -155,15 +167,6 @@ class Torch(unittest.TestCase):
             close(made(x), Convolutions.forward(module, x))
 
     def test_what_is_no_function_of_its_inputs_is_left_to_torch(self):
-        class Counting(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.register_buffer("count", torch.zeros(1))
-
-            def forward(self, x):
-                self.count += 1
-                return x + self.count
-
         def written(x):
             return x.add_(1) * 2
 
@@ -227,15 +230,6 @@ class Torch(unittest.TestCase):
         close(compiled(torch.ones(3)), torch.ones(3) * 2)
 
     def test_programs_that_write_are_refused(self):
-        class Counting(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.register_buffer("count", torch.zeros(1))
-
-            def forward(self, x):
-                self.count += 1
-                return x + self.count
-
         module = Counting()
         program = torch.export.export(module, (torch.zeros(1),))
         with self.assertRaisesRegex(ValueError, "it writes a weight or a buffer"):
