@@ -3,11 +3,13 @@
 //! It stands alone: the structures of DLPack are in it, unless the program has included `dlpack.h`.
 
 mod weights;
+mod words;
 
 use std::collections::HashSet;
 use std::fmt::Write;
 use std::path::Path;
 
+use self::words::{KEYWORDS, USED};
 use crate::backend::FrontFunction;
 use crate::ir::DType;
 use crate::object::link::LinkForm;
@@ -323,34 +325,6 @@ int32_t PREFIX_run_in(const DLTensor *inputs, DLTensor *outputs, void *workspace
                       const struct tenon_arena *arena);
 ";
 
-/// Words that the function itself needs, and macros that a header before this one may have defined.
-const USED: &[&str] = &[
-    "malloc",
-    "free",
-    "NULL",
-    "int8_t",
-    "int16_t",
-    "int32_t",
-    "int64_t",
-    "uint8_t",
-    "uint16_t",
-    "uint32_t",
-    "uint64_t",
-    "uintptr_t",
-    "assert",
-    "complex",
-    "EOF",
-    "errno",
-    "I",
-    "INFINITY",
-    "linux",
-    "NAN",
-    "stderr",
-    "stdin",
-    "stdout",
-    "unix",
-];
-
 /// What is said of outputs that are taken.
 fn taken(signature: &Signature) -> String {
     let each = signature.taken.iter().map(|&output| {
@@ -541,91 +515,3 @@ pub(super) fn c_string(text: &str) -> String {
         .collect();
     format!("\"{escaped}\"")
 }
-
-/// Words that cannot name a parameter in C or C++.
-const KEYWORDS: [&str; 84] = [
-    "alignas",
-    "alignof",
-    "and",
-    "and_eq",
-    "asm",
-    "auto",
-    "bitand",
-    "bitor",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "compl",
-    "const",
-    "const_cast",
-    "constexpr",
-    "continue",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dynamic_cast",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "not_eq",
-    "nullptr",
-    "operator",
-    "or",
-    "or_eq",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "reinterpret_cast",
-    "restrict",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "static_assert",
-    "static_cast",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "thread_local",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typeid",
-    "typename",
-    "typeof",
-    "union",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "wchar_t",
-    "while",
-    "xor",
-    "xor_eq",
-];
