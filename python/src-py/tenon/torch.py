@@ -221,7 +221,7 @@ class _Compiled:
         self.lock = threading.Lock()
         weights = [inputs[place] for place in self.arguments.weights]
         module = self.arguments.module(weights)
-        if why := _effect(module, self.arguments.examples, weights) or self.arguments.view_of(module, weights):
+        if why := _effect(module, self.arguments.examples, weights, is_graph=True):
             raise ValueError(why)
         self.code = self._compile(weights)
         #: Whether the first call has shown that results are those of torch; none before.
@@ -343,8 +343,12 @@ class _Effect(Exception):
     """What an operation does besides its results."""
 
 
-def _effect(module: Any, examples: tuple[Any, ...], weights: list[Any]) -> str | None:
-    """What a module does besides computing results of its inputs; none if it does nothing."""
+def _effect(module: Any, examples: tuple[Any, ...], weights: list[Any], *, is_graph: bool = False) -> str | None:
+    """What a module does besides computing results of its inputs; none if it does nothing.
+
+    Of a graph of dynamo's, which stands for code that goes on with its results, that is also to take numbers out of tensors, which a
+    trace has as constants, and to return views of what it is given.
+    """
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils._pytree import tree_leaves
@@ -356,6 +360,8 @@ def _effect(module: Any, examples: tuple[Any, ...], weights: list[Any]) -> str |
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             kwargs = kwargs or {}
+            if is_graph and func is torch.ops.aten._local_scalar_dense.default:
+                raise _Effect("it takes a number out of a tensor, which would be a constant")
             schema = func._schema
             values = dict(zip((each.name for each in schema.arguments), args)) | kwargs
             written = [values.get(each.name) for each in schema.arguments if each.is_write]
@@ -372,13 +378,15 @@ def _effect(module: Any, examples: tuple[Any, ...], weights: list[Any]) -> str |
     state = torch.get_rng_state()
     try:
         with torch.no_grad(), Watch():
-            module(*examples)
+            results = _storages(tree_leaves(module(*examples)))
     except _Effect as effect:
         return str(effect)
     finally:
         is_random = not torch.equal(state, torch.get_rng_state())
         torch.set_rng_state(state)
-    return "it draws random numbers" if is_random else None
+    if is_random:
+        return "it draws random numbers"
+    return "it returns a view of an input" if is_graph and results & (inputs | others) else None
 
 
 class _Arguments:
@@ -415,26 +423,6 @@ class _Arguments:
                 raise ValueError(f"no tensor's shape says the input {inputs[place]}")
             self.sizes[place] = known[str(inputs[place])]
         self.examples = tuple(_example(inputs[place]) for place in self.tensors)
-
-    def view_of(self, module: Any, weights: list[Any]) -> str | None:
-        """Of what results would be views, or what is taken out of tensors, which code can do neither."""
-        import torch
-        from torch.utils._python_dispatch import TorchDispatchMode
-        from torch.utils._pytree import tree_leaves
-
-        taken = []
-
-        class Watch(TorchDispatchMode):
-            def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-                if func is torch.ops.aten._local_scalar_dense.default:
-                    taken.append(func)
-                return func(*args, **(kwargs or {}))
-
-        with torch.no_grad(), Watch():
-            results = _storages(tree_leaves(module(*self.examples)))
-        if taken:
-            return "it takes a number out of a tensor, which would be a constant"
-        return "it returns a view of an input" if results & _storages([*self.examples, *weights]) else None
 
     def module(self, weights: list[Any]) -> Any:
         """The graph as a module over its tensors alone."""

@@ -124,7 +124,7 @@ fn linked_files(plan: &LinkPlan<'_>) -> Result<Vec<OsString>, ObjectError> {
             // Beside the library first.
             (FileKind::Shared, LinkForm::Library) => {
                 arguments.extend(["--enable-new-dtags", "-rpath=$ORIGIN"].map(OsString::from));
-                // One that has no name of its own would be needed by its path, and be looked for nowhere else.
+                // Found by `-l:`, one without a soname is recorded by its file name, which `$ORIGIN` is searched for; given as a path, by that path.
                 if let Some(name) = path.file_name() {
                     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
                     let (mut within, mut library) = (OsString::from("-L"), OsString::from("-l:"));

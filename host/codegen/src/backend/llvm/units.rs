@@ -114,9 +114,10 @@ where
         let module = build(&cx, unit)?;
         let options = CompileOptions { pipeline: pipeline(unit), ..options.clone() };
         let is_plain = match options.pipeline {
-            Pipeline::None => false,
+            // Whoever names passes has these.
+            Pipeline::None | Pipeline::Passes(_) => false,
             Pipeline::Calls => has_more(&module, LARGE),
-            _ => has_more(&module, HUGE),
+            Pipeline::Lean | Pipeline::Default(_) => has_more(&module, HUGE),
         };
         let plain = is_plain.then(|| plain_machine(target.processor())).transpose()?;
         let machine = plain.as_ref().unwrap_or(machine);
