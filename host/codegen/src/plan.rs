@@ -72,7 +72,7 @@ pub use error::{PlanError, PlanProblem};
 pub use memory::TakenOutput;
 pub use public::{default_function, functions_of};
 pub use ranges::{DimRange, DimRanges, RangedSize, check_ranges, largest};
-pub use sizes::{Agreement, LARGEST_EXTENT, Size, SizeStep};
+pub use sizes::{Agreement, CheckNumber, LARGEST_EXTENT, Size, SizeStep};
 pub use sizes::{Bindings, Sizes};
 
 type Step<T> = Result<T, PlanProblem>;
@@ -116,10 +116,11 @@ pub fn plan(module: &Module, names: &[String], ranges: &DimRanges) -> Result<Pla
         shared = planner.shared;
     }
     ranges::check(ranges, &used, known)?;
-    let Shared { programs, constants, routines, .. } = shared;
+    let Shared { programs, constants, routines, checks, .. } = shared;
     let (routines, mut sizes): (Vec<Routine>, Vec<Sizes>) = routines.into_iter().unzip();
     sizes.extend(own_sizes);
-    Ok(Plan { code: Code { entries, routines, ..Code::default() }, sizes, programs, constants })
+    let code = Code { entries, routines, checks, ..Code::default() };
+    Ok(Plan { code, sizes, programs, constants })
 }
 
 /// What a node stands for.
@@ -173,14 +174,14 @@ enum PlannedAction {
     },
     /// To an output.
     Result(usize, usize),
-    Agree(Agreement),
+    Agree(Agreement, CheckNumber),
     /// That a number is an element of a tensor.
     Find {
         from: usize,
         at: usize,
         size: Size,
     },
-    Expect(usize),
+    Expect(usize, CheckNumber),
     /// The memory of a storage, by its number.
     Take(usize),
     /// So many bytes for a tensor whose type says nothing of them.
@@ -210,7 +211,7 @@ struct Planner<'a> {
     symbols: Bindings,
     /// What the extents of inputs must be.
     extents: Vec<GivenExtent>,
-    agreements: Vec<Agreement>,
+    agreements: Vec<(Agreement, CheckNumber)>,
     /// What has room, by the number of its storage.
     rooms: HashMap<usize, Room, FxBuildHasher>,
     /// How many branches are around what is read.
@@ -237,6 +238,9 @@ struct Shared {
     routines: Vec<(Routine, Sizes)>,
     /// The number of each function that is planned, or why it is not.
     routine_numbers: HashMap<Symbol, Result<usize, PlanError>, FxBuildHasher>,
+    /// What is checked while it runs, a text each, and the number of each text.
+    checks: Vec<String>,
+    check_numbers: HashMap<String, u32, FxBuildHasher>,
 }
 
 impl<'a> Planner<'a> {
@@ -426,7 +430,8 @@ impl<'a> Planner<'a> {
             MEMORY_PART => self.part(args, attrs.int("offset").unwrap_or(0), ty("ty")?),
             EXPECT => match args.get(0).map(|truth| self.resolve(truth)).transpose()? {
                 Some(Value::Tensor(truth)) => {
-                    self.actions.push(PlannedAction::Expect(truth));
+                    let check = self.check(None);
+                    self.actions.push(PlannedAction::Expect(truth, check));
                     Ok(self.tuple(Vec::new()))
                 }
                 _ => malformed("what is expected is no tensor"),

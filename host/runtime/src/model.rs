@@ -299,6 +299,29 @@ impl Model {
         check_symbols(shapes())
     }
 
+    /// What the symbols are for inputs of these shapes that a condition is about, as `, where n is 3 and m is 4`.
+    fn symbols_in(&self, condition: &str, shapes: &[&[i64]]) -> String {
+        let is_word = |c: char| c.is_alphanumeric() || "._".contains(c);
+        let words: Vec<&str> = condition.split(|c| !is_word(c)).collect();
+        let mut known: Vec<(&str, i64)> = Vec::new();
+        for (input, shape) in self.inputs().iter().zip(shapes) {
+            for (extent, &found) in input.shape.iter().zip(*shape) {
+                if let Extent::Symbolic(symbol) = extent
+                    && words.contains(&symbol.as_str())
+                    && !known.iter().any(|(name, _)| name == symbol)
+                {
+                    known.push((symbol, found));
+                }
+            }
+        }
+        let known: Vec<String> =
+            known.iter().map(|(symbol, extent)| format!("{symbol} is {extent}")).collect();
+        match known.is_empty() {
+            true => String::new(),
+            false => format!(", where {}", known.join(", ")),
+        }
+    }
+
     /// That symbols are in their ranges. One that stands nowhere alone is checked by the function itself.
     fn check_ranges<'s>(
         &self,

@@ -12,7 +12,8 @@
 //! An extent of an output in the list `"taken": [0]` may be anything: the function takes the memory for it. `"arena": true` says that
 //! it takes memory while it runs.
 //! `"in_place": [[3, 0]]` says that one buffer may be given as input 3 and as output 0, and is updated then. With
-//! `"grows": [[3, 0, 2]]` it becomes longer along axis 2.
+//! `"grows": [[3, 0, 2]]` it becomes longer along axis 2. `"checks": ["`n` must be `m`, for …"]` are the conditions whose numbers,
+//! from 1 on, a status of `TENON_ERROR_EXTENTS` or `TENON_ERROR_EXPECTED` has in its upper bits.
 //!
 //! A library of several functions has all of them in a list besides, and where none of them is meant when nobody names one,
 //! nothing but the list:
@@ -70,6 +71,9 @@ pub struct Signature {
     /// Of these the ones that become longer: the input, the output, the axis along which strides may leave room.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grows: Vec<[usize; 3]>,
+    /// What calls are checked for beyond their arguments, a text each: a status says by the number which one failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<String>,
 }
 
 /// What a library says of itself.
@@ -274,6 +278,7 @@ mod tests {
             inputs: vec![x.clone()],
             outputs: vec![],
             found: vec![],
+            checks: vec![],
             arena: false,
             taken: vec![],
             in_place: vec![],

@@ -2,7 +2,9 @@
 //!
 //! A status is 0 for success. Otherwise its low byte says what was wrong, and the bits above it with
 //! which argument: 1 for the first input and so on through the inputs, then the outputs; 0 for none
-//! in particular. The codes are part of the interface of exported libraries and never change.
+//! in particular. Of what the model itself checks, [`Failure::is_of_check`], they say which check it was: 1 for
+//! the first of the list that the library has in its metadata. The codes are part of the interface of exported libraries and
+//! never change.
 
 macro_rules! failures {
     ($($name:ident = $code:literal $c_name:literal $text:literal,)*) => {
@@ -56,6 +58,16 @@ impl Failure {
     /// The status that says so of argument `argument`, counted from 0.
     pub fn of_argument(self, argument: usize) -> i32 {
         self as i32 | (argument as i32 + 1) << 8
+    }
+
+    /// The status that says so of a check by its number, from 1 on; 0 for none in particular.
+    pub fn of_check(self, check: u32) -> i32 {
+        self as i32 | (check as i32) << 8
+    }
+
+    /// Whether it says by which check of the model, and never of an argument.
+    pub fn is_of_check(self) -> bool {
+        matches!(self, Failure::Extents | Failure::Expected)
     }
 }
 

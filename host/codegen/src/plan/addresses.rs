@@ -147,7 +147,7 @@ impl Planner<'_> {
                 let bytes = self.tensors[from].memory.bytes;
                 Action::Copy(Copy::new(self.place(from), to, bytes))
             }
-            PlannedAction::Agree(agreement) => Action::Agree(agreement),
+            PlannedAction::Agree(agreement, check) => Action::Agree(agreement, check),
             PlannedAction::Find { from, at, size } => {
                 Action::Find(Find { from: self.place(from), at, size })
             }
@@ -159,7 +159,7 @@ impl Planner<'_> {
                 Action::Take(Take { slot: self.slot(tensor)?, bytes })
             }
             PlannedAction::Keep(tensor) => Action::Keep(self.slot(tensor)?),
-            PlannedAction::Expect(truth) => Action::Expect(self.place(truth)),
+            PlannedAction::Expect(truth, check) => Action::Expect(self.place(truth), check),
             PlannedAction::Choose(condition) => Action::Choose(self.place(condition)),
             PlannedAction::Otherwise => Action::Otherwise,
             PlannedAction::End => Action::End,

@@ -146,7 +146,8 @@ impl<'a> Planner<'a> {
         for (&(dim, found), expected) in met.iter().zip(expected) {
             let Some(expected) = expected else { return self.unbound(program, terms, dim) };
             if expected != found {
-                self.agree(Agreement::Equal(expected, found));
+                let what = format!("`{}` of @{program}", terms.dim_text(dim));
+                self.agree(Agreement::Equal(expected, found), Some(what));
             }
         }
         Ok(symbols)

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::circles::Circle;
 use super::memory::TakenOutput;
 use super::ranges::RangedSize;
-use super::sizes::{Agreement, Size, SizeStep};
+use super::sizes::{Agreement, CheckNumber, Size, SizeStep};
 use tenon_ir::{DType, NodeSource};
 use tenon_runtime::signature::TensorSpec;
 
@@ -22,6 +22,8 @@ pub struct Code {
     pub external: HashSet<usize>,
     /// The functions that are called by others, each behind those that it calls, but for those of a circle.
     pub routines: Vec<Routine>,
+    /// What is checked while it runs, a text each; a status says by the number, from 1 on, which one failed.
+    pub checks: Vec<String>,
     /// Whether it takes note of the time between kernels.
     pub is_profiled: bool,
 }
@@ -43,7 +45,7 @@ pub struct Entry {
     /// Extents of outputs that are known when it is done.
     pub found: Vec<FoundExtent>,
     /// What must hold of the numbers.
-    pub agreements: Vec<Agreement>,
+    pub agreements: Vec<(Agreement, CheckNumber)>,
     /// Ranges that numbers of the call must lie in.
     pub ranges: Vec<RangedSize>,
     /// Inputs that are updated in place if the caller gives the same buffer as the output beside it. All else must be apart, which
@@ -124,10 +126,10 @@ pub enum Action {
     Write(Write),
     Copy(Copy),
     /// What must hold for what stands behind it to be right.
-    Agree(Agreement),
+    Agree(Agreement, CheckNumber),
     Find(Find),
     /// That the byte there must not be 0.
-    Expect(Place),
+    Expect(Place, CheckNumber),
     Take(Take),
     /// Gives back what was taken, by its number.
     GiveBack(usize),

@@ -120,8 +120,8 @@ pub(super) fn each_place(action: &Action, mut note: impl FnMut(Place)) {
         Action::Write(write) => note(write.to),
         Action::Copy(Copy { from, to, .. }) => [*from, *to].into_iter().for_each(note),
         Action::Find(find) => note(find.from),
-        &Action::Expect(place) | &Action::Choose(place) => note(place),
-        Action::Agree(_) | Action::Otherwise | Action::End => {}
+        &Action::Expect(place, _) | &Action::Choose(place) => note(place),
+        Action::Agree(..) | Action::Otherwise | Action::End => {}
         Action::Take(_) | Action::GiveBack(_) | Action::Keep(_) => {}
         Action::Loop(it) => {
             [it.go, it.again, it.trip].into_iter().for_each(&mut note);

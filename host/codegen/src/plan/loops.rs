@@ -204,7 +204,12 @@ impl<'a> Planner<'a> {
             let expected = self.size(dim)?;
             match found {
                 Some(found) if found == expected => {}
-                Some(found) => self.agree(Agreement::Equal(expected, found)),
+                Some(found) => {
+                    let terms = self.body.terms();
+                    let [of_result, dim] = [of_result, dim].map(|dim| terms.dim_text(dim));
+                    let what = format!("`{of_result}` of a trip must be `{dim}`");
+                    self.agree(Agreement::Equal(expected, found), Some(what));
+                }
                 None => {
                     let what = format!(
                         "a loop whose result {} does not follow from its arguments",
@@ -252,7 +257,8 @@ impl<'a> Planner<'a> {
             };
             let count = self.size(trips)?;
             if count != limit {
-                self.agree(Agreement::Equal(count, limit));
+                let what = format!("`{}` trips", self.body.terms().dim_text(trips));
+                self.agree(Agreement::Equal(count, limit), Some(what));
             }
             self.agree_on(row, symbols, rest.to_vec())?;
             let bytes = self.bytes(self.module.cx().tensor_type(dtype, rest))?;

@@ -81,6 +81,10 @@ impl Agreement {
     }
 }
 
+/// What a call is told to have failed by: the number of its text among the checks of the plan, from 1 on; 0 where it has none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CheckNumber(pub u32);
+
 /// What the symbols of a function stand for.
 pub type Bindings = HashMap<Symbol, Size, FxBuildHasher>;
 

@@ -3,7 +3,8 @@
 use tenon_ir::{Args, DimView, Type, TypeView};
 
 use super::{
-    Agreement, GivenExtent, PlannedAction, Planner, SizeStep, Step, Value, malformed, unsupported,
+    Agreement, CheckNumber, GivenExtent, PlannedAction, Planner, Shared, SizeStep, Step, Value,
+    malformed, unsupported,
 };
 
 impl<'a> Planner<'a> {
@@ -42,20 +43,46 @@ impl<'a> Planner<'a> {
             };
             match place {
                 _ if expected == found => {}
-                (.., true) => self.agreements.push(Agreement::Equal(expected, found)),
+                (.., true) => {
+                    let check = self.check(Some(format!("`{}`", terms.dim_text(dim))));
+                    self.agreements.push((Agreement::Equal(expected, found), check));
+                }
                 (input, axis, false) => self.extents.push(GivenExtent { input, axis, expected }),
             }
         }
         Ok(())
     }
 
-    /// Notes what must hold: before anything is done, or where a branch needs it, or when it is known.
-    pub(super) fn agree(&mut self, agreement: Agreement) {
+    /// Notes what must hold: before anything is done, or where a branch needs it, or when it is known. `what` is that as a text.
+    pub(super) fn agree(&mut self, agreement: Agreement, what: Option<String>) {
+        let check = self.check(what);
         let is_found = agreement.sizes().iter().any(|&size| self.sizes.is_found(size));
         match self.depth {
-            0 if !is_found => self.agreements.push(agreement),
-            _ => self.actions.push(PlannedAction::Agree(agreement)),
+            0 if !is_found => self.agreements.push((agreement, check)),
+            _ => self.actions.push(PlannedAction::Agree(agreement, check)),
         }
+    }
+
+    /// The number of a check of what is being read: its text is what it says, and where that comes from.
+    pub(super) fn check(&mut self, what: Option<String>) -> CheckNumber {
+        let from = self.at.and_then(|at| self.function.source_text(at));
+        let text = match (what, from) {
+            (Some(what), Some(from)) => format!("{what}, for {from}"),
+            (Some(text), None) | (None, Some(text)) => text,
+            (None, None) => return CheckNumber::default(),
+        };
+        let Shared { checks, check_numbers, .. } = &mut self.shared;
+        if let Some(&number) = check_numbers.get(&text) {
+            return CheckNumber(number);
+        }
+        let next = checks.len() + 1;
+        // A status has so much room for it.
+        let Some(number) = u32::try_from(next).ok().filter(|&number| number < 1 << 23) else {
+            return CheckNumber::default();
+        };
+        checks.push(text.clone());
+        check_numbers.insert(text, number);
+        CheckNumber(number)
     }
 
     /// Notes that symbols stand for the elements of a tensor from here on, each of which is at most what `most` says, if that
@@ -93,7 +120,9 @@ impl<'a> Planner<'a> {
             }
             self.actions.push(PlannedAction::Find { from, at, size });
             if let Some(limit) = limit.filter(|&limit| self.sizes.is_open(limit)) {
-                self.agree(Agreement::AtMost(size, limit));
+                let most = terms.dim_text(limits[at]);
+                let what = format!("`{}` must be at most `{most}`", terms.str(name));
+                self.agree(Agreement::AtMost(size, limit), Some(what));
             }
         }
         // Its numbers are those of its type.

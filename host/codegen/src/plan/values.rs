@@ -106,12 +106,15 @@ impl Planner<'_> {
                 _ => unsupported("a shape of unknown rank", FOLD),
             }
         };
-        for (extent, wanted) in dims(0)?.into_iter().zip(dims(1)?) {
-            let (extent, wanted) = (self.size(extent)?, self.size(wanted)?);
+        for pair in dims(0)?.into_iter().zip(dims(1)?) {
+            let [extent, wanted] = [pair.0, pair.1].map(|dim| terms.dim_text(dim));
+            let or_one = if may_be_one { " or 1" } else { "" };
+            let what = format!("`{extent}` must be `{wanted}`{or_one}");
+            let (extent, wanted) = (self.size(pair.0)?, self.size(pair.1)?);
             match may_be_one {
                 _ if extent == wanted => {}
-                true => self.agree(Agreement::EqualOrOne(extent, wanted)),
-                false => self.agree(Agreement::Equal(extent, wanted)),
+                true => self.agree(Agreement::EqualOrOne(extent, wanted), Some(what)),
+                false => self.agree(Agreement::Equal(extent, wanted), Some(what)),
             }
         }
         Ok(self.tuple(Vec::new()))
@@ -180,7 +183,12 @@ impl Planner<'_> {
                 let ty = self.body.terms().type_text(ty);
                 return malformed(format!("{found} bytes are viewed as {ty}"));
             }
-            (view, found) => self.agree(Agreement::Equal(view, found)),
+            (view, found) => {
+                let terms = self.body.terms();
+                let [from, to] = [self.tensors[tensor].ty, ty].map(|ty| terms.type_text(ty));
+                let what = format!("`{to}` must have the elements of `{from}`");
+                self.agree(Agreement::Equal(view, found), Some(what));
+            }
         }
         Ok(Value::Tensor(view))
     }
@@ -244,7 +252,7 @@ impl Planner<'_> {
         };
         let unit = dtype.map_or(1, |dtype| u64::from(dtype.bits().div_ceil(8)));
         let (memory, agreement) = self.memory.tensor(&mut self.sizes, home, offset, bytes, unit)?;
-        agreement.into_iter().for_each(|agreement| self.agree(agreement));
+        agreement.into_iter().for_each(|agreement| self.agree(agreement, None));
         self.tensors.push(Tensor { memory, ty });
         Ok(self.tensors.len() - 1)
     }

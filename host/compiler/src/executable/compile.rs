@@ -144,8 +144,11 @@ impl Executable {
         });
         let names = names.collect();
         let prefix = prefix.map(|name| name.strip_suffix('_').unwrap_or(name).to_owned());
-        let signatures = code.entries.into_iter().zip(functions);
-        let signatures = signatures.map(|(entry, name)| signature(entry, name, target)).collect();
+        let signatures = code.entries.into_iter().zip(functions).map(|(entry, name)| {
+            let checks = code.checks.clone();
+            Signature { checks, ..signature(entry, name, target) }
+        });
+        let signatures = signatures.collect();
         let processors = processor_of(target).into_iter().collect();
         let info = LibraryInfo { functions: signatures, has_default, processors, weights: None };
         let constants = constants.iter().map(|constant| constant.data.clone());
@@ -432,6 +435,7 @@ fn signature(entry: Entry, function: String, target: &Target) -> Signature {
         found: entry.found.iter().map(|it| [it.output, it.axis]).collect(),
         in_place: entry.in_place,
         grows: entry.rooms.iter().map(|it| [it.input, it.output, it.axis]).collect(),
+        checks: Vec::new(),
     }
 }
 

@@ -202,6 +202,7 @@ fn merged(one: &Signature, other: &Signature) -> Result<Signature, &'static str>
         taken,
         in_place,
         grows,
+        checks,
     } = other;
     let is_same = one.function == *function
         && one.inputs == *inputs
@@ -220,6 +221,10 @@ fn merged(one: &Signature, other: &Signature) -> Result<Signature, &'static str>
     merged.workspace_size = size;
     merged.most_workspace = larger(one_most, other_most).filter(|_| size.is_none());
     merged.in_place.retain(|pair| in_place.contains(pair));
+    if merged.checks != *checks {
+        // What one code numbers is another check of the other one.
+        merged.checks.clear();
+    }
     merged.grows.retain(|it| grows.contains(it) && merged.in_place.contains(&[it[0], it[1]]));
     Ok(merged)
 }

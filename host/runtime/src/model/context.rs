@@ -334,6 +334,13 @@ impl<M: Deref<Target = Model>> RunContext<M> {
         shapes: &[&[i64]],
     ) -> String {
         let what = failure.map_or("a failure of an external function", Failure::text);
+        if failure.is_some_and(Failure::is_of_check) {
+            let check = argument.and_then(|number| self.model.signature.checks.get(number));
+            let check = check.map_or(String::new(), |check| {
+                format!(": {check}{}", self.model.symbols_in(check, shapes))
+            });
+            return format!("{what}{check} (status {status})");
+        }
         let all = self.model.inputs().iter().chain(self.model.outputs());
         let shape = argument.and_then(|index| shapes.get(index));
         match (argument.and_then(|index| all.clone().nth(index)), shape) {

@@ -9,11 +9,12 @@
 //!
 //! `%a` is an `f32[m, k]` and `%b` an `f32[j, n]`: whether these can be multiplied only a call can tell. The check stands before the
 //! block, so that the block stays whole; the dimensions are known there, since a dataflow block binds none. In a plain block
-//! it stands right before the call. Each is made once in a list of bindings.
+//! it stands right before the call. Each is made once in a list of bindings, and comes from what its call came from: whoever calls with
+//! what does not fit is told of it.
 
 use std::collections::{HashMap, HashSet};
 
-use tenon_plugin_api::ir::{Callee, FITS, Fit};
+use tenon_plugin_api::ir::{Callee, FITS, Fit, NodeSource};
 use tenon_plugin_api::prelude::*;
 
 /// What a program for a call says of dimensions, and the program without that.
@@ -47,7 +48,7 @@ pub(super) fn check(
     for block in body.post_order() {
         let View::Let(bindings) = body.view(block) else { continue };
         let mut seen = HashSet::new();
-        let mut before: HashMap<Expr, Vec<Fit>> = HashMap::new();
+        let mut before: HashMap<Expr, Vec<(NodeSource, Vec<Fit>)>> = HashMap::new();
         for part in bindings.blocks() {
             for index in part.first..part.first + part.len {
                 let (_, value) = bindings.binding(index);
@@ -55,7 +56,8 @@ pub(super) fn check(
                 let new: Vec<Fit> = fits.copied().filter(|&fit| seen.insert(fit)).collect();
                 if !new.is_empty() {
                     let place = if part.is_dataflow { part.first } else { index };
-                    before.entry(bindings.binding(place).0).or_default().extend(new);
+                    let new = (body.source(value), new);
+                    before.entry(bindings.binding(place).0).or_default().push(new);
                 }
             }
         }
@@ -63,9 +65,11 @@ pub(super) fn check(
             continue;
         }
         rw.rewrite_bindings(block, |rw, list, is_dataflow, var, value| {
-            if let Some(fits) = before.get(&var) {
+            for (source, fits) in before.get(&var).into_iter().flatten() {
+                rw.set_source(*source);
                 expect(rw, list, fits);
             }
+            rw.set_source(NodeSource::NONE);
             list.bind(is_dataflow, var, value);
             Ok(())
         })?;

@@ -14,7 +14,7 @@ use super::{
     value::{Class, Value},
 };
 use crate::plan::{
-    Action, Base, Call, Callee, Circle, Copy, EntryArgument, Find, Place, Size, Take,
+    Action, Base, Call, Callee, CheckNumber, Circle, Copy, EntryArgument, Find, Place, Size, Take,
 };
 use tenon_ir::DType;
 use tenon_runtime::status::Failure;
@@ -84,12 +84,12 @@ impl<'cx, 'a> Actions<'cx, 'a> {
             Action::Call(call) => self.call(call),
             Action::Write(write) => self.frame.write(self.address(write.to)?, &write.numbers),
             Action::Copy(copy) => self.copy(copy),
-            &Action::Agree(agreement) => self.frame.agree(agreement),
+            &Action::Agree(agreement, check) => self.frame.agree(agreement, check),
             Action::Find(find) => self.find(find),
             &Action::Take(take) => self.frame.take(take).map(drop),
             Action::Keep(_) => Ok(()),
             &Action::GiveBack(slot) => self.frame.give_back(slot),
-            &Action::Expect(truth) => self.expect(truth),
+            &Action::Expect(truth, check) => self.expect(truth, check),
             &Action::Choose(condition) => self.choose(condition),
             Action::Otherwise => self.otherwise(),
             Action::End => self.end(),
@@ -153,9 +153,10 @@ impl<'cx, 'a> Actions<'cx, 'a> {
         Ok(asm.builder.build_int_compare(predicate, byte.into_int_value(), zero, "")?)
     }
 
-    fn expect(&self, truth: Place) -> Result<()> {
+    fn expect(&self, truth: Place, check: CheckNumber) -> Result<()> {
         let is_false = self.compare(truth, IntPredicate::EQ)?;
-        self.frame.fail_if(is_false, self.frame.code(Failure::Expected as i32))
+        let status = Failure::Expected.of_check(check.0);
+        self.frame.fail_if(is_false, self.frame.code(status))
     }
 
     fn choose(&mut self, condition: Place) -> Result<()> {

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     backend::llvm::attributes::decorate,
-    plan::{Agreement, Body, LARGEST_EXTENT, Size, SizeStep, Take},
+    plan::{Agreement, Body, CheckNumber, LARGEST_EXTENT, Size, SizeStep, Take},
 };
 use tenon_ir::{BinaryOp, DType};
 use tenon_runtime::status::Failure;
@@ -83,7 +83,7 @@ impl<'cx, 'a> Frame<'cx, 'a> {
     }
 
     /// Fails where numbers are not what they must be.
-    pub(super) fn agree(&self, agreement: Agreement) -> Result<()> {
+    pub(super) fn agree(&self, agreement: Agreement, check: CheckNumber) -> Result<()> {
         let (predicate, a, b) = match agreement {
             Agreement::Equal(a, b) | Agreement::EqualOrOne(a, b) => (IntPredicate::NE, a, b),
             Agreement::AtMost(a, b) => (IntPredicate::SGT, a, b),
@@ -95,7 +95,7 @@ impl<'cx, 'a> Frame<'cx, 'a> {
             let is_more = builder.build_int_compare(IntPredicate::NE, a, self.asm.index(1), "")?;
             is_bad = builder.build_and(is_bad, is_more, "")?;
         }
-        self.fail_if(is_bad, self.code(Failure::Extents as i32))
+        self.fail_if(is_bad, self.code(Failure::Extents.of_check(check.0)))
     }
 
     /// Writes numbers one after the other, as i64.

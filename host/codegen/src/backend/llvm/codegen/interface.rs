@@ -100,7 +100,7 @@ impl<'cx, 'a> Interface<'cx, 'a> {
         for ranged in &self.entry.ranges {
             self.check_range(ranged)?;
         }
-        self.entry.agreements.iter().try_for_each(|&agreement| self.agree(agreement))?;
+        self.entry.agreements.iter().try_for_each(|&(what, check)| self.agree(what, check))?;
         Ok(inputs)
     }
 
