@@ -714,6 +714,12 @@ typedef struct tenon_host_rule {
   /* Whether a node reads memory that somebody may write, and is nested in what reads it: it may be
    * evaluated earlier than that. [one thread] */
   bool (*is_nested_read)(tenon_transaction *transaction, uint32_t node);
+  /* Says why the rule that is asked has no answer, in a sentence that names the rule. Whoever asks may
+   * look at it; the last call counts. [one thread] Since 1.1. */
+  void (*decline)(const tenon_run *run, tenon_str why);
+  /* What the rules said that declined what this thread asked last, by its number from 0 on, borrowed
+   * until it asks again; empty behind the last one. [any thread] Since 1.1. */
+  tenon_str (*declined)(const tenon_run *run, uint32_t index);
 } tenon_host_rule;
 
 /* What the host does for a rule of the facet `import.onnx`, which is asked about a node of a model:
@@ -976,6 +982,8 @@ static const tenon_field tenon_host_rule_layout[] = {
     TENON_FIELD(tenon_host_rule, answer, "bool(const tenon_run *, tenon_ids, uint32_t)"),
     TENON_FIELD(tenon_host_rule, definition, "uint32_t(tenon_transaction *, uint32_t)"),
     TENON_FIELD(tenon_host_rule, is_nested_read, "bool(tenon_transaction *, uint32_t)"),
+    TENON_FIELD(tenon_host_rule, decline, "void(const tenon_run *, tenon_str)"),
+    TENON_FIELD(tenon_host_rule, declined, "tenon_str(const tenon_run *, uint32_t)"),
 };
 
 static const tenon_field tenon_host_import_layout[] = {
@@ -1179,7 +1187,7 @@ TENON_ASSERT(offsetof(tenon_rule_table, facet) == 16);
 TENON_ASSERT(offsetof(tenon_rule_table, key) == 24);
 TENON_ASSERT(offsetof(tenon_rule_table, apply) == 32);
 
-TENON_ASSERT(sizeof(tenon_host_rule) == 64);
+TENON_ASSERT(sizeof(tenon_host_rule) == 80);
 TENON_ASSERT(offsetof(tenon_host_rule, size) == 0);
 TENON_ASSERT(offsetof(tenon_host_rule, find) == 8);
 TENON_ASSERT(offsetof(tenon_host_rule, ask) == 16);
@@ -1188,6 +1196,8 @@ TENON_ASSERT(offsetof(tenon_host_rule, answered_data) == 32);
 TENON_ASSERT(offsetof(tenon_host_rule, answer) == 40);
 TENON_ASSERT(offsetof(tenon_host_rule, definition) == 48);
 TENON_ASSERT(offsetof(tenon_host_rule, is_nested_read) == 56);
+TENON_ASSERT(offsetof(tenon_host_rule, decline) == 64);
+TENON_ASSERT(offsetof(tenon_host_rule, declined) == 72);
 
 TENON_ASSERT(sizeof(tenon_host_import) == 152);
 TENON_ASSERT(offsetof(tenon_host_import, size) == 0);

@@ -54,7 +54,7 @@ pub use machine::{Machine, Total};
 pub use primitives::{SETTLED, all as primitives};
 pub use query::{Stride, Work};
 pub use refusal::{Refusal, Result};
-pub use rule::{Answered, OfProgram, Task, ask};
+pub use rule::{Answered, Asked, OfProgram, Task, ask};
 pub use schedule::{Block, Loop, Schedule, Snapshot};
 pub use steps::{Axis, Holes, Memory, Tail};
 pub use trace::{Handle, Number, Place, Primitive, Script, Trace, TraceError};

@@ -206,10 +206,16 @@ impl Facet for OfProgram {
         if let Some(fault) = &ask.fault {
             return Err(PassError::new(format!("the rule `{}` of `schedule` {fault}", ask.rule)));
         }
-        if answer.is_err() || !ask.schedule.has_changed() || !ask.has_all_wanted() {
-            return Ok(None);
-        }
-        Self::reply(ask, answer).map(Some)
+        let why = match &answer {
+            Err(refusal) => refusal.to_string(),
+            Ok(()) if !ask.schedule.has_changed() => "it applies nothing".to_owned(),
+            Ok(()) if !ask.has_all_wanted() => {
+                "it does not set the knobs that are asked for".to_owned()
+            }
+            Ok(()) => return Self::reply(ask, answer).map(Some),
+        };
+        ask.cx.decline(&format!("{}: {why}", ask.rule));
+        Ok(None)
     }
 }
 
@@ -235,6 +241,14 @@ pub struct Answered {
     pub report: Attrs,
 }
 
+/// What came of asking.
+pub struct Asked {
+    /// The answer of the best rule that has one.
+    pub answer: Option<Answered>,
+    /// The rules that were asked before it and did not match, each with its reason.
+    pub declined: Vec<String>,
+}
+
 /// The answer of the best rule for the program that `rw` edits, which computes the operator `op`, on a target.
 ///
 /// # Errors
@@ -244,11 +258,14 @@ pub fn ask(
     rw: &mut Rewriter,
     op: Option<Symbol>,
     target: Attrs,
-) -> Result<Option<Answered>, PassError> {
+) -> Result<Asked, PassError> {
     use tenon_plugin_api::ir::Build;
     let any = rw.with_cx(|cx| cx.symbol(ANY));
+    let mut declined = Vec::new();
     for key in op.into_iter().chain([any]) {
-        let Some(reply) = rules.ask(rw, key, &[], Term(target.0))? else { continue };
+        let reply = rules.ask(rw, key, &[], Term(target.0))?;
+        declined.append(&mut rules.declined());
+        let Some(reply) = reply else { continue };
         let no_trace = |why: String| {
             PassError::new(format!("a rule of `schedule` answers what is no trace{why}"))
         };
@@ -259,12 +276,12 @@ pub fn ask(
         let Some(text) = answer.str(TRACE) else { return Err(no_trace(String::new())) };
         let trace = text.parse().map_err(|error: TraceError| no_trace(format!(": {error}")))?;
         let report = rw.with_cx(|cx| cx.without_attr(Attrs(reply.data.0), TRACE));
-        return Ok(Some(Answered { trace, report }));
+        return Ok(Asked { answer: Some(Answered { trace, report }), declined });
     }
     let root = rw.body().root();
     let wanted = wanted(rw.body().terms().attrs(rw.body().attrs(root)))?;
     if wanted.is_empty() {
-        return Ok(None);
+        return Ok(Asked { answer: None, declined });
     }
     let wanted: Vec<String> =
         wanted.iter().map(|(name, value)| format!("`{name} = {value}`")).collect();

@@ -368,7 +368,7 @@ impl Run<'_> {
     }
 
     fn schedules(&self, module: &Module) -> Option<Value> {
-        self.args.passes.explain_schedules.then(|| explain::json(module))
+        self.args.passes.explain_schedules.map(|_| explain::json(module))
     }
 }
 

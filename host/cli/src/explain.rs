@@ -1,12 +1,22 @@
 //! `--explain-schedules`: how the programs of a module were scheduled, and why.
 
 use serde_json::{Value, json};
-use tenon_plugin_api::ir::AttrsView;
+use tenon_plugin_api::ir::{AttrsView, TermView};
 
 use tenon_compiler::executable::Scheduled;
 use tenon_compiler::ir::{Context, Function, Module};
 
-/// Says of each program which rule scheduled it, with which knobs, why, and what that is thought to cost.
+/// What is said of the schedules of programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Explained {
+    /// The rules that were chosen.
+    Chosen,
+    /// Those, and the rules that were asked before and did not match.
+    Declined,
+}
+
+/// Says of each program which rule scheduled it, with which knobs, why, what that is thought to cost, and which rules are told to have
+/// declined it.
 pub(super) fn text(module: &Module) -> String {
     programs(module).map(|(name, program)| program_text(name, program)).collect()
 }
@@ -41,6 +51,7 @@ fn program_text(name: &str, program: &Function) -> String {
             None => "none; it runs as it is written",
         };
         row("rule", how.to_owned());
+        declined(program).for_each(|why| row("declined", why.to_owned()));
         return text;
     };
     row("rule", told.rule.clone());
@@ -49,7 +60,17 @@ fn program_text(name: &str, program: &Function) -> String {
     let costs = [(told.operations, "operations"), (told.bytes, "bytes"), (told.cycles, "cycles")];
     let costs = costs.into_iter().filter_map(|(number, unit)| Some(counted(number?, unit)));
     row("predicted", costs.collect::<Vec<_>>().join(", "));
+    declined(program).for_each(|why| row("declined", why.to_owned()));
     text
+}
+
+/// The rules that did not match, each with its reason.
+fn declined(program: &Function) -> impl Iterator<Item = &str> {
+    let all = match attrs(program).get("declined") {
+        Some(TermView::List(all)) => all,
+        _ => &[],
+    };
+    all.iter().map(|&why| program.cx().terms().str(why))
 }
 
 fn program_json(name: &str, program: &Function) -> Value {
@@ -67,6 +88,7 @@ fn program_json(name: &str, program: &Function) -> Value {
         "bytes": told.as_ref().and_then(|told| told.bytes),
         "cycles": told.as_ref().and_then(|told| told.cycles),
         "trace": attrs.str("trace"),
+        "declined": declined(program).collect::<Vec<_>>(),
     })
 }
 

@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::argument::{DimValue, numbers_and_ranges, parse_dim_or_range, parse_validation};
 use super::complete;
-use super::explain;
+use super::explain::{self, Explained};
 use super::input::read_reproducer;
 use super::interrupt::Watchful;
 use super::output::{Failure, note};
@@ -139,9 +139,16 @@ pub(super) struct PassArgs {
     /// Print how long each pass took
     #[arg(long)]
     pub(super) time_passes: bool,
-    /// Say of each program how it was scheduled: by which rule, with which knobs, why, and what it is thought to cost
-    #[arg(long)]
-    pub(super) explain_schedules: bool,
+    /// Say of each program how it was scheduled: by which rule, with which knobs, why, and what it is thought to cost; with
+    /// `=declined` also which rules were asked before and did not match
+    #[arg(
+        long,
+        value_name = "WHAT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "chosen"
+    )]
+    pub(super) explain_schedules: Option<Explained>,
     /// Write when passes and functions began and ended, for trace viewers
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -202,6 +209,7 @@ impl PassArgs {
             tune_db: self.tune_db.clone(),
             weights: self.weights.clone(),
             precision: self.precision.clone(),
+            explain_schedules: self.explain_schedules == Some(Explained::Declined),
             disabled: self.disable.clone(),
             required: self.require.clone(),
             instruments: self.instrument.clone(),
@@ -217,7 +225,8 @@ impl PassArgs {
     pub(super) fn shows_passes(&self) -> bool {
         let prints = [&self.print_before, &self.print_after, &self.print_changed];
         let writes = [&self.trace, &self.dump_dir, &self.reproducer];
-        let shows = [self.print_sources, self.time_passes, self.explain_schedules, self.stats];
+        let explains = self.explain_schedules.is_some();
+        let shows = [self.print_sources, self.time_passes, explains, self.stats];
         prints.iter().any(|it| it.is_some())
             || writes.iter().any(|it| it.is_some())
             || shows.contains(&true)
@@ -316,7 +325,7 @@ pub(super) fn run_passes(
     instruments.extend(args.printers(session)?);
     let mut watch = Watch { instruments, observer: Box::new(Told(progress)), ..Watch::default() };
     let lowered = session.lower(model, target, options, &mut watch)?;
-    if args.explain_schedules {
+    if args.explain_schedules.is_some() {
         note(explain::text(&lowered).trim_end());
     }
     Ok(lowered)

@@ -313,6 +313,27 @@ impl Host {
         }
     }
 
+    /// Says why the rule that is asked has no answer, in a sentence that names the rule; [`Rules::declined`] tells whoever asks.
+    /// A host of 1.0 does not listen.
+    ///
+    /// [`Rules::declined`]: crate::rule::Rules::declined
+    pub fn decline(&self, why: &str) {
+        if let Some(decline) = self.tables.rules.and_then(|rules| rules.decline()) {
+            // SAFETY: `run` is alive; the text is copied.
+            unsafe { decline(self.run, RStr::from_str(why)) };
+        }
+    }
+
+    /// What the rules said that declined what this thread asked last.
+    pub(crate) fn declined(&self) -> Vec<String> {
+        let Some(declined) = self.tables.rules.and_then(|rules| rules.declined()) else {
+            return Vec::new();
+        };
+        // SAFETY: `run` is alive; each text is copied before the next question.
+        let said = (0..).map(|index| read::readable(unsafe { declined(self.run, index) }));
+        said.take_while(|why: &String| !why.is_empty()).collect()
+    }
+
     fn rules(&self) -> Result<Table<HostRules>, String> {
         self.tables.rules.ok_or_else(|| format!("this host does not offer {}", HostRules::ID))
     }

@@ -241,8 +241,8 @@ const _: () = {
 };
 
 const _: () = {
-    assert!(size_of::<HostRules>() >= 64);
-    assert!(<HostRules as RawTable>::LAYOUT.len() >= 8);
+    assert!(size_of::<HostRules>() >= 80);
+    assert!(<HostRules as RawTable>::LAYOUT.len() >= 10);
     assert!(offset_of!(HostRules, size) == 0);
     assert!(offset_of!(HostRules, find) == 8);
     assert!(offset_of!(HostRules, ask) == 16);
@@ -251,6 +251,8 @@ const _: () = {
     assert!(offset_of!(HostRules, answer) == 40);
     assert!(offset_of!(HostRules, definition) == 48);
     assert!(offset_of!(HostRules, is_nested_read) == 56);
+    assert!(offset_of!(HostRules, decline) == 64);
+    assert!(offset_of!(HostRules, declined) == 72);
 };
 
 const _: () = {

@@ -69,4 +69,9 @@ impl<F: Facet> Rules<F> {
         let answer = answer.map_err(PassError::new)?;
         Ok(answer.map(|(nodes, data)| Reply { nodes, data }))
     }
+
+    /// What the rules said that declined what was asked last, each in a sentence that names the rule; most say nothing.
+    pub fn declined(&self) -> Vec<String> {
+        self.host.declined()
+    }
 }

@@ -11,12 +11,12 @@
 //! operator that it computes and then for any program, with the values of knobs that its attribute `knobs` names. What they tell
 //! of their answer is its attribute `scheduled`. Programs without blocks, and those that were scheduled, are left alone.
 //!
-//! `tir.LowerBlocks` comes afterwards.
+//! With `explain_schedules` a program also says which rules were asked for it before and did not match. `tir.LowerBlocks` comes afterwards.
 
 use tenon_plugin_api::ir::TermView;
 use tenon_plugin_api::prelude::*;
 use tenon_plugin_api::program::OP_NAME;
-use tenon_schedule::{Answered, OfProgram, TraceError, ask};
+use tenon_schedule::{Answered, Asked, OfProgram, TraceError, ask};
 
 use crate::schedule::replay;
 
@@ -28,6 +28,8 @@ const KNOBS: &str = "knobs";
 const TUNED: &str = "tuned";
 /// Attribute of a tensor program: which rule scheduled it, with which knobs, why, and what that is thought to cost.
 const SCHEDULED: &str = "scheduled";
+/// Attribute of a tensor program: which rules were asked for it and did not match, each with its reason.
+const DECLINED: &str = "declined";
 /// Attribute of a tensor program: what was applied to it.
 const TRACE: &str = "trace";
 
@@ -41,7 +43,12 @@ const TRACE: &str = "trace";
     opt_level = 1,
     idempotent = true
 )]
-fn apply_schedules(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
+fn apply_schedules(
+    func: PrimFunc,
+    _: &Module,
+    cx: &PassContext,
+    options: Options,
+) -> Result<PrimFunc> {
     let attrs = cx.terms().attrs(func.attrs());
     let body = func.view();
     let has_blocks = body.post_order().any(|expr| body.kind(expr) == Kind::BLOCK);
@@ -59,21 +66,39 @@ fn apply_schedules(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimF
         if let Some(scheduled) = as_measured(&plain, tuned, cx)? {
             return Ok(scheduled);
         }
-        return by_rules(&plain, cx);
+        return by_rules(&plain, &options, cx);
     }
-    by_rules(&func, cx)
+    by_rules(&func, &options, cx)
+}
+
+#[derive(Options)]
+struct Options {
+    /// also say which rules were asked and did not match, and why: the attribute `declined` of a program
+    #[option(default = false)]
+    explain_schedules: bool,
 }
 
 /// Schedules a program by the rules.
-fn by_rules(func: &PrimFunc, cx: &PassContext) -> Result<PrimFunc> {
-    let Some(Answered { trace, report }) = answer(func, cx)? else { return Ok(func.clone()) };
+fn by_rules(func: &PrimFunc, options: &Options, cx: &PassContext) -> Result<PrimFunc> {
+    let Asked { answer, declined } = asked(func, cx)?;
+    let mut attrs = func.attrs();
+    if options.explain_schedules && !declined.is_empty() {
+        let declined: Vec<Term> = declined.iter().map(|why| cx.symbol(why).into()).collect();
+        attrs = cx.with_attr(attrs, DECLINED, AttrValue::Term(cx.list(&declined)));
+    }
+    let Some(Answered { trace, report }) = answer else { return with_attrs(func, attrs) };
     let report = AttrValue::Term(Term(report.0));
-    let attrs = cx.with_attr(cx.without_attr(func.attrs(), KNOBS), SCHEDULED, report);
+    let attrs = cx.with_attr(cx.without_attr(attrs, KNOBS), SCHEDULED, report);
     replay(&with_attrs(func, attrs)?, &trace, 0, cx)
 }
 
 /// What the rules answer.
 fn answer(func: &PrimFunc, cx: &PassContext) -> Result<Option<Answered>> {
+    Ok(asked(func, cx)?.answer)
+}
+
+/// Asks the rules.
+fn asked(func: &PrimFunc, cx: &PassContext) -> Result<Asked> {
     let op = cx.terms().attrs(func.attrs()).str(OP_NAME).map(|name| cx.symbol(name));
     ask(&mut cx.rules::<OfProgram>(), &mut func.edit(), op, cx.target_attrs())
 }

@@ -3,7 +3,7 @@
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use abi_stable::std_types::RSlice;
+use abi_stable::std_types::{RSlice, RStr};
 use tenon_plugin_api::abi::layout::Table;
 use tenon_plugin_api::abi::read;
 use tenon_plugin_api::abi::tables::{HostRules, NONE, RawEdit, RawRun, RuleTable};
@@ -105,7 +105,10 @@ impl RuleCode for PluginRule {
             Some(failure) => Err(OpError::Told(failure.message.clone())),
             None if !is_done => Err(OpError::Broken("it fails and does not say why".into())),
             None => {
-                let reply = call.take_reply();
+                let (reply, why) = (call.take_reply(), call.take_why());
+                if let (None, Some(why)) = (&reply, why) {
+                    site.asker.add_declined(why);
+                }
                 site.asker.keep(call);
                 Ok(reply)
             }
@@ -168,6 +171,7 @@ unsafe extern "C" fn ask(
             return Err(ServiceError::NoTerm(data));
         }
         let found = call.run.kept_rules(rules).ok_or(ServiceError::NoRules(rules))?;
+        call.forget_declined();
         let site = Site { asker, transaction, session: None };
         let question = RuleQuestion { cx, nodes: read::slice(nodes), data, site: &site };
         first_answer(&found.1, &found.0, &question)
@@ -212,6 +216,24 @@ unsafe extern "C" fn answer(run: *const RawRun, nodes: RSlice<'_, u32>, data: u3
     is_taken
 }
 
+unsafe extern "C" fn decline(run: *const RawRun, why: RStr<'_>) {
+    // SAFETY: see `mod.rs`.
+    if let Some(call) = unsafe { call_of(run) } {
+        call.set_why(&read::readable(why));
+    }
+}
+
+unsafe extern "C" fn declined(run: *const RawRun, index: u32) -> RStr<'static> {
+    // SAFETY: see `mod.rs`.
+    let Some(call) = (unsafe { call_of(run) }) else { return RStr::from_str("") };
+    call.with_declined(index as usize, |why| {
+        // SAFETY: the text stays where it is until this thread asks again; the lifetime is the plugin's promise not to read
+        // it then.
+        let bytes = unsafe { std::slice::from_raw_parts(why.as_ptr(), why.len()) };
+        RStr::from_str(std::str::from_utf8(bytes).expect("a text stays a text"))
+    })
+}
+
 unsafe extern "C" fn definition(transaction: *mut RawEdit, node: u32) -> u32 {
     // SAFETY: see `mod.rs`.
     unsafe { edit_of(transaction) }.map_or(NONE, |edit| edit.definition(node))
@@ -231,4 +253,6 @@ pub(super) static RULES: HostRules = HostRules {
     answer,
     definition,
     is_nested_read,
+    decline,
+    declined,
 };

@@ -301,6 +301,10 @@ pub(crate) struct Call {
     of_rule: Mutex<Option<Arc<Call>>>,
     /// What each thread was answered last when it asked for a rule. A list stays where it is until it is replaced.
     answers: Mutex<Vec<(ThreadId, Box<RuleReply>)>>,
+    /// Why a rule has no answer, while one is asked.
+    why: Mutex<Option<Box<str>>>,
+    /// What the rules said that declined what each thread asked last. A text stays where it is until the thread asks again.
+    declined: Mutex<Vec<(ThreadId, Vec<Box<str>>)>>,
     /// The importer's state, while a rule is asked about a node and no service of the importer's is running.
     lent: Mutex<Option<Lent>>,
 }
@@ -319,6 +323,8 @@ impl Call {
             reply: Mutex::default(),
             of_rule: Mutex::default(),
             answers: Mutex::default(),
+            why: Mutex::default(),
+            declined: Mutex::default(),
             lent: Mutex::default(),
         }
     }
@@ -383,6 +389,43 @@ impl Call {
         let none = RuleReply::default();
         let found = answers.iter().find(|(other, _)| *other == thread);
         read(found.map_or(&none, |(_, answer)| answer))
+    }
+
+    /// Remembers why a rule has no answer.
+    pub(super) fn set_why(&self, why: &str) {
+        *lock(&self.why) = Some(why.into());
+    }
+
+    /// Gives out why a rule has no answer, where it said so.
+    pub(super) fn take_why(&self) -> Option<Box<str>> {
+        lock(&self.why).take()
+    }
+
+    /// Forgets what rules said that declined what this thread asked before.
+    pub(super) fn forget_declined(&self) {
+        let thread = thread::current().id();
+        let mut declined = lock(&self.declined);
+        if let Some((_, said)) = declined.iter_mut().find(|(other, _)| *other == thread) {
+            said.clear();
+        }
+    }
+
+    /// Remembers what a rule said that declines what this thread asks.
+    pub(super) fn add_declined(&self, why: Box<str>) {
+        let thread = thread::current().id();
+        let mut declined = lock(&self.declined);
+        match declined.iter_mut().find(|(other, _)| *other == thread) {
+            Some((_, said)) => said.push(why),
+            None => declined.push((thread, vec![why])),
+        }
+    }
+
+    /// Gives `read` what one of the rules said that declined what this thread asked last; nothing behind the last one.
+    pub(super) fn with_declined<T>(&self, index: usize, read: impl FnOnce(&str) -> T) -> T {
+        let thread = thread::current().id();
+        let declined = lock(&self.declined);
+        let said = declined.iter().find(|(other, _)| *other == thread);
+        read(said.and_then(|(_, said)| said.get(index)).map_or("", |why| why))
     }
 
     /// Lends the importer's state.

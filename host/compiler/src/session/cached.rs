@@ -152,6 +152,7 @@ impl Session {
             measures: _,
             weights,
             precision,
+            explain_schedules,
             disabled,
             required,
             instruments,
@@ -170,7 +171,7 @@ impl Session {
             Pipeline::Text(_) if !self.own.is_empty() => return Ok(None),
             Pipeline::Text(text) => text,
         };
-        if validate.is_some() || !instruments.is_empty() || *is_profiled {
+        if validate.is_some() || *explain_schedules || !instruments.is_empty() || *is_profiled {
             return Ok(None);
         }
         let mut key = KeyBuilder::default();

@@ -25,6 +25,9 @@ const WEIGHTS: &str = "weights";
 /// The option by which passes are told in which floats to compute.
 const PRECISION: &str = "precision";
 
+/// The option by which passes are told to say which rules of schedules did not match.
+const EXPLAIN_SCHEDULES: &str = "explain_schedules";
+
 /// How a model is compiled. The default is what `tenon compile` does without options.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -45,6 +48,9 @@ pub struct Options {
     pub weights: Option<String>,
     /// The floats in which is computed what gains by it: `f16`, `bf16`. It is the option `precision` of all passes that have one.
     pub precision: Option<String>,
+    /// Whether programs say which rules of schedules were asked and did not match. It is the option `explain_schedules` of all
+    /// passes that have one.
+    pub explain_schedules: bool,
     /// Passes that do not run, by name or alias; this wins over everything.
     pub disabled: Vec<String>,
     /// Passes that run whatever their level, by name or alias.
@@ -76,6 +82,7 @@ impl Default for Options {
             measures: true,
             weights: None,
             precision: None,
+            explain_schedules: false,
             disabled: Vec::new(),
             required: Vec::new(),
             instruments: Vec::new(),
@@ -154,6 +161,10 @@ impl Session {
                 let text = format!("no pass that is known {what}: none has the option `{name}`");
                 return Err(Diagnostic::error(text).into());
             }
+        }
+        if options.explain_schedules {
+            let (value, text) = (OptionValue::Bool(true), format!("{EXPLAIN_SCHEDULES} = true"));
+            settings.set_of_all(&self.registry, EXPLAIN_SCHEDULES, &value, &text);
         }
         Ok(settings)
     }

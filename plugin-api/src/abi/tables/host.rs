@@ -260,6 +260,14 @@ table! {
         /// earlier than that. [one thread]
         fn is_nested_read(transaction: *mut RawEdit, node: u32) -> bool;
     }
+    since "1.1" {
+        /// Says why the rule that is asked has no answer, in a sentence that names the rule. Whoever asks may look at it; the
+        /// last call counts. [one thread]
+        fn decline(run: *const RawRun, why: RStr<'_>) -> ();
+        /// What the rules said that declined what this thread asked last, by its number from 0 on, borrowed until it asks
+        /// again; empty behind the last one. [any thread]
+        fn declined(run: *const RawRun, index: u32) -> RStr<'static>;
+    }
 }
 
 table! {
