@@ -40,8 +40,12 @@ def ApplyDatabase(*, tune_db: str = '') -> Pass:
         tune_db: the file with what was measured
     """
 
-def ApplySchedules() -> Pass:
-    """Schedules tensor programs by what is known of them."""
+def ApplySchedules(*, explain_schedules: bool = False) -> Pass:
+    """Schedules tensor programs by what is known of them.
+
+    Args:
+        explain_schedules: also say which rules were asked and did not match, and why: the attribute `declined` of a program
+    """
 
 def AttachGlobalSymbol() -> Pass:
     """Gives public functions their link names."""
