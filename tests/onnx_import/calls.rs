@@ -186,6 +186,10 @@ fn a_declared_rank_decides_what_is_squeezed() {
     assert_eq!(run(&dropped, 1).expect("it runs")[0].shape(), [3]);
     let error = run(&dropped, 2).expect_err("it is refused");
     assert!(error.contains("do not fit together"), "{error}");
+    assert!(
+        error.contains("must have the elements of `f32[n, 1, 3]`, for y, where n is 2"),
+        "{error}"
+    );
 }
 
 /// Of what follows from it, too: PyTorch's exporter declares the results of a model that it has run with one item.

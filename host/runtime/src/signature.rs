@@ -26,6 +26,7 @@
 //! `"weights": { "file": "m.weights", "bytes": 4096, "digest": "…" }` is the file beside it that has the constants, where it has not.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -71,9 +72,10 @@ pub struct Signature {
     /// Of these the ones that become longer: the input, the output, the axis along which strides may leave room.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub grows: Vec<[usize; 3]>,
-    /// What calls are checked for beyond their arguments, a text each: a status says by the number which one failed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub checks: Vec<String>,
+    /// What calls are checked for beyond their arguments, a text each: a status says by the number which one failed. All functions
+    /// of a library have the same, which is written once.
+    #[serde(skip)]
+    pub checks: Arc<[String]>,
 }
 
 /// What a library says of itself.
@@ -109,6 +111,8 @@ struct Written<S> {
     processors: Vec<ProcessorInfo>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     weights: Option<WeightsInfo>,
+    #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
+    checks: Vec<String>,
 }
 
 impl LibraryInfo {
@@ -119,24 +123,23 @@ impl LibraryInfo {
         let functions = if is_alone { Vec::new() } else { self.functions.iter().collect() };
         let processors = self.processors.clone();
         let weights = self.weights.clone();
-        serde_json::to_string(&Written { default, functions, processors, weights })
+        let checks = self.functions.first().map_or(Vec::new(), |first| first.checks.to_vec());
+        serde_json::to_string(&Written { default, functions, processors, weights, checks })
     }
 
     /// What is written there.
     pub fn from_json(text: &[u8]) -> serde_json::Result<LibraryInfo> {
-        let Written { default, functions, processors, weights } =
+        let Written { default, mut functions, processors, weights, checks } =
             serde_json::from_slice::<Written<Signature>>(text)?;
-        let has_default = default.is_some();
-        match functions.is_empty() {
-            false => Ok(LibraryInfo { functions, has_default, processors, weights }),
+        let mut has_default = default.is_some();
+        if functions.is_empty() {
             // What is wrong with it says the error.
-            true => Ok(LibraryInfo {
-                functions: vec![serde_json::from_slice(text)?],
-                has_default: true,
-                processors,
-                weights,
-            }),
+            functions.push(serde_json::from_slice(text)?);
+            has_default = true;
         }
+        let checks: Arc<[String]> = checks.into();
+        functions.iter_mut().for_each(|function| function.checks = Arc::clone(&checks));
+        Ok(LibraryInfo { functions, has_default, processors, weights })
     }
 }
 
@@ -278,7 +281,7 @@ mod tests {
             inputs: vec![x.clone()],
             outputs: vec![],
             found: vec![],
-            checks: vec![],
+            checks: Arc::default(),
             arena: false,
             taken: vec![],
             in_place: vec![],
@@ -287,6 +290,8 @@ mod tests {
         let text = serde_json::to_string(&signature).unwrap();
         assert!(text.contains(r#""dtype":"bf16","shape":[2,"2*n"]"#), "{text}");
         assert_eq!(serde_json::from_str::<Signature>(&text).unwrap(), signature);
+        let checks: Arc<[String]> = ["`n` must be `m`, for y".to_owned()].into();
+        let signature = Signature { checks, ..signature };
         let other = Signature { function: "other".to_owned(), ..signature.clone() };
         for (functions, has_default) in [
             (vec![signature.clone()], true),
@@ -300,6 +305,7 @@ mod tests {
             let info = LibraryInfo { functions, has_default, processors, weights };
             let text = info.to_json().unwrap();
             assert_eq!(text.contains("\"functions\""), info.functions.len() > 1, "{text}");
+            assert_eq!(text.matches("must be").count(), 1, "{text}");
             assert_eq!(LibraryInfo::from_json(text.as_bytes()).unwrap(), info);
         }
         let broken = LibraryInfo::from_json(br#"{"tenon":"1.0.0"}"#).unwrap_err();

@@ -86,7 +86,9 @@ fn by_rules(func: &PrimFunc, options: &Options, cx: &PassContext) -> Result<Prim
         let declined: Vec<Term> = declined.iter().map(|why| cx.symbol(why).into()).collect();
         attrs = cx.with_attr(attrs, DECLINED, AttrValue::Term(cx.list(&declined)));
     }
-    let Some(Answered { trace, report }) = answer else { return with_attrs(func, attrs) };
+    let Some(Answered { trace, report }) = answer else {
+        return if attrs == func.attrs() { Ok(func.clone()) } else { with_attrs(func, attrs) };
+    };
     let report = AttrValue::Term(Term(report.0));
     let attrs = cx.with_attr(cx.without_attr(attrs, KNOBS), SCHEDULED, report);
     replay(&with_attrs(func, attrs)?, &trace, 0, cx)

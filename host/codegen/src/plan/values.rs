@@ -107,15 +107,16 @@ impl Planner<'_> {
             }
         };
         for pair in dims(0)?.into_iter().zip(dims(1)?) {
-            let [extent, wanted] = [pair.0, pair.1].map(|dim| terms.dim_text(dim));
-            let or_one = if may_be_one { " or 1" } else { "" };
-            let what = format!("`{extent}` must be `{wanted}`{or_one}");
             let (extent, wanted) = (self.size(pair.0)?, self.size(pair.1)?);
-            match may_be_one {
-                _ if extent == wanted => {}
-                true => self.agree(Agreement::EqualOrOne(extent, wanted), Some(what)),
-                false => self.agree(Agreement::Equal(extent, wanted), Some(what)),
+            if extent == wanted {
+                continue;
             }
+            let (agreement, or_one) = match may_be_one {
+                true => (Agreement::EqualOrOne(extent, wanted), " or 1"),
+                false => (Agreement::Equal(extent, wanted), ""),
+            };
+            let [extent, wanted] = [pair.0, pair.1].map(|dim| terms.dim_text(dim));
+            self.agree(agreement, Some(format!("`{extent}` must be `{wanted}`{or_one}")));
         }
         Ok(self.tuple(Vec::new()))
     }

@@ -107,7 +107,7 @@ impl RuleCode for PluginRule {
             None => {
                 let (reply, why) = (call.take_reply(), call.take_why());
                 if let (None, Some(why)) = (&reply, why) {
-                    site.asker.add_declined(why);
+                    site.asker.with_heard(|heard| heard.declined.push(why));
                 }
                 site.asker.keep(call);
                 Ok(reply)
@@ -171,7 +171,7 @@ unsafe extern "C" fn ask(
             return Err(ServiceError::NoTerm(data));
         }
         let found = call.run.kept_rules(rules).ok_or(ServiceError::NoRules(rules))?;
-        call.forget_declined();
+        call.with_heard(|heard| heard.declined.clear());
         let site = Site { asker, transaction, session: None };
         let question = RuleQuestion { cx, nodes: read::slice(nodes), data, site: &site };
         first_answer(&found.1, &found.0, &question)
@@ -180,7 +180,7 @@ unsafe extern "C" fn ask(
         None => NONE,
         Some(None) => 0,
         Some(Some(reply)) => {
-            call.set_answer(reply);
+            call.with_heard(|heard| heard.answer = reply);
             1
         }
     }
@@ -189,18 +189,17 @@ unsafe extern "C" fn ask(
 unsafe extern "C" fn answered_nodes(run: *const RawRun) -> RSlice<'static, u32> {
     // SAFETY: see `mod.rs`.
     let Some(call) = (unsafe { call_of(run) }) else { return RSlice::from_slice(&[]) };
-    call.with_answer(|reply| {
+    call.with_heard(|heard| {
+        let nodes = &heard.answer.nodes;
         // SAFETY: the list stays where it is until this thread asks again; the lifetime is the plugin's promise not to read
         // it then.
-        RSlice::from_slice(unsafe {
-            std::slice::from_raw_parts(reply.nodes.as_ptr(), reply.nodes.len())
-        })
+        RSlice::from_slice(unsafe { std::slice::from_raw_parts(nodes.as_ptr(), nodes.len()) })
     })
 }
 
 unsafe extern "C" fn answered_data(run: *const RawRun) -> u32 {
     // SAFETY: see `mod.rs`.
-    unsafe { call_of(run) }.map_or(0, |call| call.with_answer(|reply| reply.data))
+    unsafe { call_of(run) }.map_or(0, |call| call.with_heard(|heard| heard.answer.data))
 }
 
 unsafe extern "C" fn answer(run: *const RawRun, nodes: RSlice<'_, u32>, data: u32) -> bool {
@@ -219,14 +218,19 @@ unsafe extern "C" fn answer(run: *const RawRun, nodes: RSlice<'_, u32>, data: u3
 unsafe extern "C" fn decline(run: *const RawRun, why: RStr<'_>) {
     // SAFETY: see `mod.rs`.
     if let Some(call) = unsafe { call_of(run) } {
-        call.set_why(&read::readable(why));
+        let why = read::readable(why);
+        // An empty text ends the list.
+        if !why.is_empty() {
+            call.set_why(&why);
+        }
     }
 }
 
 unsafe extern "C" fn declined(run: *const RawRun, index: u32) -> RStr<'static> {
     // SAFETY: see `mod.rs`.
     let Some(call) = (unsafe { call_of(run) }) else { return RStr::from_str("") };
-    call.with_declined(index as usize, |why| {
+    call.with_heard(|heard| {
+        let why = heard.declined.get(index as usize).map_or("", |why| why);
         // SAFETY: the text stays where it is until this thread asks again; the lifetime is the plugin's promise not to read
         // it then.
         let bytes = unsafe { std::slice::from_raw_parts(why.as_ptr(), why.len()) };

@@ -279,6 +279,15 @@ type ErrorTexts = Vec<(ThreadId, Box<str>)>;
 /// Runs what calls a plugin's code, and notes that it does.
 pub(crate) type NotedCall = Arc<dyn Fn(&mut dyn FnMut()) + Send + Sync>;
 
+/// What rules said that were asked.
+#[derive(Default)]
+pub(super) struct Heard {
+    /// The answer of the one that has one.
+    pub(super) answer: RuleReply,
+    /// Why those have none that said so.
+    pub(super) declined: Vec<Box<str>>,
+}
+
 /// One call of a pass, over one unit: what a plugin's pointer to a run leads to.
 pub(crate) struct Call {
     pub(super) run: Arc<Run>,
@@ -299,12 +308,10 @@ pub(crate) struct Call {
     reply: Mutex<Option<RuleReply>>,
     /// The call of the last rule that this one asked, for the next one: a rule is asked for every node.
     of_rule: Mutex<Option<Arc<Call>>>,
-    /// What each thread was answered last when it asked for a rule. A list stays where it is until it is replaced.
-    answers: Mutex<Vec<(ThreadId, Box<RuleReply>)>>,
+    /// What each thread heard when it asked rules last. It stays where it is until the thread asks again.
+    heard: Mutex<Vec<(ThreadId, Box<Heard>)>>,
     /// Why a rule has no answer, while one is asked.
     why: Mutex<Option<Box<str>>>,
-    /// What the rules said that declined what each thread asked last. A text stays where it is until the thread asks again.
-    declined: Mutex<Vec<(ThreadId, Vec<Box<str>>)>>,
     /// The importer's state, while a rule is asked about a node and no service of the importer's is running.
     lent: Mutex<Option<Lent>>,
 }
@@ -322,9 +329,8 @@ impl Call {
             is_of_rule: false,
             reply: Mutex::default(),
             of_rule: Mutex::default(),
-            answers: Mutex::default(),
+            heard: Mutex::default(),
             why: Mutex::default(),
-            declined: Mutex::default(),
             lent: Mutex::default(),
         }
     }
@@ -372,25 +378,6 @@ impl Call {
         lock(&self.reply).take()
     }
 
-    /// Remembers what this thread was answered.
-    pub(super) fn set_answer(&self, reply: RuleReply) {
-        let thread = thread::current().id();
-        let mut answers = lock(&self.answers);
-        match answers.iter_mut().find(|(other, _)| *other == thread) {
-            Some((_, answer)) => **answer = reply,
-            None => answers.push((thread, Box::new(reply))),
-        }
-    }
-
-    /// Gives `read` what this thread was answered last.
-    pub(super) fn with_answer<T>(&self, read: impl FnOnce(&RuleReply) -> T) -> T {
-        let thread = thread::current().id();
-        let answers = lock(&self.answers);
-        let none = RuleReply::default();
-        let found = answers.iter().find(|(other, _)| *other == thread);
-        read(found.map_or(&none, |(_, answer)| answer))
-    }
-
     /// Remembers why a rule has no answer.
     pub(super) fn set_why(&self, why: &str) {
         *lock(&self.why) = Some(why.into());
@@ -401,31 +388,15 @@ impl Call {
         lock(&self.why).take()
     }
 
-    /// Forgets what rules said that declined what this thread asked before.
-    pub(super) fn forget_declined(&self) {
+    /// Gives `work` what this thread heard when it asked last.
+    pub(super) fn with_heard<T>(&self, work: impl FnOnce(&mut Heard) -> T) -> T {
         let thread = thread::current().id();
-        let mut declined = lock(&self.declined);
-        if let Some((_, said)) = declined.iter_mut().find(|(other, _)| *other == thread) {
-            said.clear();
-        }
-    }
-
-    /// Remembers what a rule said that declines what this thread asks.
-    pub(super) fn add_declined(&self, why: Box<str>) {
-        let thread = thread::current().id();
-        let mut declined = lock(&self.declined);
-        match declined.iter_mut().find(|(other, _)| *other == thread) {
-            Some((_, said)) => said.push(why),
-            None => declined.push((thread, vec![why])),
-        }
-    }
-
-    /// Gives `read` what one of the rules said that declined what this thread asked last; nothing behind the last one.
-    pub(super) fn with_declined<T>(&self, index: usize, read: impl FnOnce(&str) -> T) -> T {
-        let thread = thread::current().id();
-        let declined = lock(&self.declined);
-        let said = declined.iter().find(|(other, _)| *other == thread);
-        read(said.and_then(|(_, said)| said.get(index)).map_or("", |why| why))
+        let mut heard = lock(&self.heard);
+        let place = heard.iter().position(|(other, _)| *other == thread).unwrap_or_else(|| {
+            heard.push((thread, Box::default()));
+            heard.len() - 1
+        });
+        work(&mut heard[place].1)
     }
 
     /// Lends the importer's state.

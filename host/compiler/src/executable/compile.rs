@@ -144,8 +144,9 @@ impl Executable {
         });
         let names = names.collect();
         let prefix = prefix.map(|name| name.strip_suffix('_').unwrap_or(name).to_owned());
+        let checks: Arc<[String]> = code.checks.into();
         let signatures = code.entries.into_iter().zip(functions).map(|(entry, name)| {
-            let checks = code.checks.clone();
+            let checks = Arc::clone(&checks);
             Signature { checks, ..signature(entry, name, target) }
         });
         let signatures = signatures.collect();
@@ -435,7 +436,7 @@ fn signature(entry: Entry, function: String, target: &Target) -> Signature {
         found: entry.found.iter().map(|it| [it.output, it.axis]).collect(),
         in_place: entry.in_place,
         grows: entry.rooms.iter().map(|it| [it.input, it.output, it.axis]).collect(),
-        checks: Vec::new(),
+        checks: Arc::default(),
     }
 }
 

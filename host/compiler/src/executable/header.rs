@@ -169,7 +169,8 @@ struct tenon_arena {
 };
 
 /* What a model returns: 0, or one of these, plus 256 times the number of the argument it is about:
-   1 for the first input, and so on through the inputs and then the outputs. */
+   1 for the first input, and so on through the inputs and then the outputs. Of TENON_ERROR_EXTENTS and
+   TENON_ERROR_EXPECTED it is the number of the check, 1 for the first of `checks` in the metadata. */
 enum {
   TENON_OK = 0,
 ",
