@@ -34,6 +34,7 @@ pub(super) fn show(global: &Global, args: &ShowArgs) -> Result<(), Failure> {
             // Of a library with one function, it.
             "signature": found.info.functions.first().filter(|_| found.info.has_default),
             "functions": found.info.functions,
+            "checks": found.info.checks(),
         })),
         false => print(text(&found)),
     }

@@ -116,6 +116,11 @@ struct Written<S> {
 }
 
 impl LibraryInfo {
+    /// What calls are checked for, a text each: those of each of its functions.
+    pub fn checks(&self) -> &[String] {
+        self.functions.first().map_or(&[], |first| &first.checks)
+    }
+
     /// It as JSON.
     pub fn to_json(&self) -> serde_json::Result<String> {
         let default = self.functions.first().filter(|_| self.has_default);
@@ -123,7 +128,7 @@ impl LibraryInfo {
         let functions = if is_alone { Vec::new() } else { self.functions.iter().collect() };
         let processors = self.processors.clone();
         let weights = self.weights.clone();
-        let checks = self.functions.first().map_or(Vec::new(), |first| first.checks.to_vec());
+        let checks = self.checks().to_vec();
         serde_json::to_string(&Written { default, functions, processors, weights, checks })
     }
 
@@ -306,6 +311,7 @@ mod tests {
             let text = info.to_json().unwrap();
             assert_eq!(text.contains("\"functions\""), info.functions.len() > 1, "{text}");
             assert_eq!(text.matches("must be").count(), 1, "{text}");
+            assert_eq!(info.checks(), ["`n` must be `m`, for y"]);
             assert_eq!(LibraryInfo::from_json(text.as_bytes()).unwrap(), info);
         }
         let broken = LibraryInfo::from_json(br#"{"tenon":"1.0.0"}"#).unwrap_err();
