@@ -222,6 +222,25 @@ fn more_than_was_said_to_be_the_most_is_refused() {
     refuses(text, &number(-1), "no size");
 }
 
+/// What is known before of either need not say that both are as large: 3 * floordiv(n, 3) of n = 8 is 6, in room for 8.
+#[test]
+fn a_view_of_what_is_found_is_as_large_as_that() {
+    let text = "fn @main(%x: f32[n], %count: i64[1], %like: f32[m]) {
+  %s: shape[k] = bind_dims(%count) { most = shape[n], ty = shape[k] }
+  %y = dynamic_slice(%x, const(i64[1], [0]), shape(k))
+  %z = negative(%y)
+  %r = reshape(%z, shape(floordiv(k, m), m))
+  %u = abs(%y)
+  %v = reshape(%u, shape(floordiv(k, m), m))
+  %w = add(%r, %v)
+  ret (%r, %w)
+}";
+    let call = |n, k, m| [floats(&[n]), sizes(&[k]), floats(&[m])];
+    let calls = [call(8, 6, 3), call(8, 3, 3), call(8, 0, 3), call(9, 9, 3), call(8, 8, 1)];
+    check(text, &calls.each_ref().map(|call| &call[..]));
+    refuses(text, &call(8, 7, 3), "must have the elements of");
+}
+
 #[test]
 fn a_bound_below_zero_lets_no_number_pass() {
     let text = "fn @main(%rows: f32[n, 3], %x: i64[1]) {

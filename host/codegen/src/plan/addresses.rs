@@ -112,7 +112,7 @@ impl Planner<'_> {
             }
             let memory = self.tensors[tensor].memory;
             let is_empty = memory.bytes == Size::Known(0);
-            if !self.memory.give_to_output(memory, index) && !is_empty {
+            if !self.memory.give_to_output(&self.sizes, memory, index) && !is_empty {
                 self.actions.push(PlannedAction::Result(tensor, index));
             }
         }

@@ -102,7 +102,7 @@ impl<'a> Planner<'a> {
             let (from, to) = (self.tensors[given].memory, self.tensors[joined].memory);
             if self.is_unsized(self.tensors[joined].ty) {
                 self.give_unsized(given, joined)?;
-            } else if !self.memory.give_to_choice(from, to) {
+            } else if !self.memory.give_to_choice(&self.sizes, from, to) {
                 self.actions.push(PlannedAction::Copy(given, joined));
             }
         }

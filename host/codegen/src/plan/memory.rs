@@ -252,6 +252,16 @@ impl Memory {
         Ok((PlannedTensor { home, offset, bytes, room, unit }, agreement))
     }
 
+    /// The memory of a tensor as `bytes` of another kind: as many, which what is known before of either need not say. So the
+    /// room stays what it was.
+    pub(super) fn view(&mut self, of: PlannedTensor, bytes: Size, unit: u64) -> PlannedTensor {
+        if let Home::Storage(storage) = of.home {
+            let storage = &mut self.storages[storage];
+            storage.unit = storage.unit.max(unit);
+        }
+        PlannedTensor { bytes, unit, ..of }
+    }
+
     /// Whether the function may write a tensor: it made its memory.
     pub(super) fn is_writable(&self, tensor: PlannedTensor) -> bool {
         matches!(tensor.home, Home::Storage(_))
@@ -259,8 +269,13 @@ impl Memory {
 
     /// Makes the storage of `tensor` the caller's output `index`, so that nothing has to be copied; see
     /// [`give`](Self::give).
-    pub(super) fn give_to_output(&mut self, tensor: PlannedTensor, index: usize) -> bool {
-        self.give(tensor, Owner::Output(index))
+    pub(super) fn give_to_output(
+        &mut self,
+        sizes: &Sizes,
+        tensor: PlannedTensor,
+        index: usize,
+    ) -> bool {
+        self.give(sizes, tensor, Owner::Output(index))
     }
 
     /// Whether a tensor begins an output.
@@ -271,16 +286,22 @@ impl Memory {
 
     /// Makes the storage of `tensor`, which the result of the branch in work is, one with the storage of `joined`, which
     /// the choice was given before: when it is the branch that made it; see [`give`](Self::give).
-    pub(super) fn give_to_choice(&mut self, tensor: PlannedTensor, joined: PlannedTensor) -> bool {
+    pub(super) fn give_to_choice(
+        &mut self,
+        sizes: &Sizes,
+        tensor: PlannedTensor,
+        joined: PlannedTensor,
+    ) -> bool {
         let (Home::Storage(storage), Home::Storage(target)) = (tensor.home, joined.home) else {
             return false;
         };
-        self.storages[storage].area == self.area && self.give(tensor, Owner::Storage(target))
+        self.storages[storage].area == self.area && self.give(sizes, tensor, Owner::Storage(target))
     }
 
     /// Makes the storage of `tensor` a part of something else: when it is none already, and nothing in it reaches beyond
-    /// the tensor or wants to be aligned better than the elements must.
-    fn give(&mut self, tensor: PlannedTensor, owner: Owner) -> bool {
+    /// the tensor or wants to be aligned better than the elements must. The room there is what the tensor's own extents are
+    /// at most, which a view may exceed.
+    fn give(&mut self, sizes: &Sizes, tensor: PlannedTensor, owner: Owner) -> bool {
         let Home::Storage(storage) = tensor.home else { return false };
         let is_taken = match owner {
             Owner::Output(_) => false,
@@ -291,8 +312,12 @@ impl Memory {
             (Size::Known(used), Size::Known(bytes)) => used <= bytes,
             (used, bytes) => used == bytes,
         };
-        let fits =
-            tensor.offset == 0 && is_all && !storage.is_unsized && storage.unit <= tensor.unit;
+        let has_room = [tensor.bytes, sizes.most(tensor.bytes)].contains(&tensor.room);
+        let fits = tensor.offset == 0
+            && is_all
+            && has_room
+            && !storage.is_unsized
+            && storage.unit <= tensor.unit;
         let fits = fits && storage.owner.is_none() && storage.slot.is_some() == is_taken;
         if fits {
             storage.owner = Some(owner);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::memory::Home;
+use super::memory::{Home, PlannedTensor};
 use super::sizes::{Agreement, Size};
 use super::{
     Closure, FOLD, PlanProblem, PlannedAction, Planner, Shared, Step, Tensor, Value, left,
@@ -172,7 +172,8 @@ impl Planner<'_> {
         let is_unsized = self.is_unsized(self.tensors[tensor].ty);
         let view = match self.lies_in_room(memory) {
             true => self.tensor_in_room(memory, ty)?,
-            false => self.tensor(memory.home, memory.offset, ty)?,
+            false if is_unsized => self.tensor(memory.home, memory.offset, ty)?,
+            false => self.sized_view(memory, ty)?,
         };
         if is_unsized {
             // Who made it has said how large it is.
@@ -192,6 +193,16 @@ impl Planner<'_> {
             }
         }
         Ok(Value::Tensor(view))
+    }
+
+    fn sized_view(&mut self, of: PlannedTensor, ty: Type) -> Step<usize> {
+        let (bytes, unit) = (self.bytes(ty)?, self.unit(ty));
+        if !self.sizes.is_found(bytes) {
+            return self.tensor(of.home, of.offset, ty);
+        }
+        let memory = self.memory.view(of, bytes, unit);
+        self.tensors.push(Tensor { memory, ty });
+        Ok(self.tensors.len() - 1)
     }
 
     /// A part of the memory of a tensor, so many bytes behind its begin.
@@ -247,15 +258,24 @@ impl Planner<'_> {
     }
 
     pub(super) fn tensor(&mut self, home: Home, offset: u64, ty: Type) -> Step<usize> {
-        let (bytes, dtype) = match self.body.terms().ty(ty) {
-            TypeView::Tensor { dtype, dims: None } => (Size::Known(0), Some(dtype)),
-            _ => (self.bytes(ty)?, self.body.terms().tensor(ty).map(|(dtype, _)| dtype)),
+        let bytes = match self.is_unsized(ty) {
+            true => Size::Known(0),
+            false => self.bytes(ty)?,
         };
-        let unit = dtype.map_or(1, |dtype| u64::from(dtype.bits().div_ceil(8)));
+        let unit = self.unit(ty);
         let (memory, agreement) = self.memory.tensor(&mut self.sizes, home, offset, bytes, unit)?;
         agreement.into_iter().for_each(|agreement| self.agree(agreement, None));
         self.tensors.push(Tensor { memory, ty });
         Ok(self.tensors.len() - 1)
+    }
+
+    /// Bytes of an element.
+    fn unit(&self, ty: Type) -> u64 {
+        let dtype = match self.body.terms().ty(ty) {
+            TypeView::Tensor { dtype, .. } => Some(dtype),
+            _ => None,
+        };
+        dtype.map_or(1, |dtype| u64::from(dtype.bits().div_ceil(8)))
     }
 
     /// That `dim`, of which a number is needed, is not known from the shapes of the inputs.
