@@ -36,6 +36,7 @@ mod joined;
 mod nest;
 mod operands;
 pub(crate) mod tile;
+mod turned;
 
 /// Rows of a tile from which on what fills none is computed in tiles of half of that, then of its square root, and only the rest row by
 /// row: each goes over all columns once more, and one row takes as long as three.
@@ -71,12 +72,13 @@ fn product(task: &mut Task) -> Result<()> {
     let lanes = lanes_of(schedule, sum, machine.lanes());
     let wide = Some(lanes).filter(|&lanes| lanes >= WIDE);
     operands::groups_apart(schedule, sum, out, wide)?;
+    before.extend(turned::columns_beside(schedule, [sum, out], lanes, &machine));
     let line = joined::join(schedule, [sum, out], lanes, &machine)?;
     known_rows_inside(schedule, [sum, out], lanes)?;
     windows_inside(schedule, [sum, out], lanes)?;
     let operands = Operands::of(schedule, sum, out, lanes)?;
     if operands.form == Form::Dots {
-        before.extend(dots::whole_vectors(schedule, sum, lanes)?);
+        before.extend(dots::whole_vectors(schedule, sum, operands.lanes)?);
     }
     let cut_first = chunks_first(schedule, &operands, &machine, wanted, line)?;
     if cut_first.is_some() {

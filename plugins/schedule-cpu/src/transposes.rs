@@ -21,8 +21,8 @@ const WIDTH: i64 = 8;
 /// Neighbours that an outer loop reads together, at most.
 const NEIGHBOURS: i64 = 64;
 
-/// Lets the loop that reads neighbours run around short pieces of the innermost one, which run in vectors.
-pub(crate) fn in_squares(schedule: &mut Schedule, block: Block, lanes: i64) {
+/// Lets the loop that reads neighbours run around short pieces of the innermost one, which run in vectors; whether it was done.
+pub(crate) fn in_squares(schedule: &mut Schedule, block: Block, lanes: i64) -> bool {
     attempt(schedule, |schedule| {
         let loops = schedule.own_loops(block)?;
         let Some((&inner, outer)) = loops.split_last() else { return no_transpose() };
@@ -49,7 +49,7 @@ pub(crate) fn in_squares(schedule: &mut Schedule, block: Block, lanes: i64) {
         }
         let parts = schedule.split(inside, &[None, Some(width)], Tail::Perfect)?;
         schedule.vectorize(parts[1])
-    });
+    })
 }
 
 /// The longest piece of whole steps of a loop, and the vectors into which it divides.

@@ -12,6 +12,8 @@ pub(super) const MANY: i64 = 840;
 /// Taps of a row that are written out where each channel has a filter of its own, so that an element that neighbouring pixels see is
 /// loaded once.
 pub(super) const UNROLLED_TAPS: i64 = 3;
+/// Vectors of a sum along which both operands lie, for which narrower ones take less than zeros behind them would.
+const SHORT: i64 = 8;
 /// Operations of a step of a sum: a load, a multiplication, an addition.
 const STEP: i64 = 3;
 
@@ -105,7 +107,8 @@ impl Operands {
         let moves: Option<Vec<Moves>> = kept.iter().map(|&each| moves(schedule, each)).collect();
         let Some(moves) = moves else { return no_product() };
         if let &[depth] = depth
-            && schedule.extent(depth).is_some_and(|steps| steps >= lanes)
+            && let Some(lanes) =
+                schedule.extent(depth).and_then(|steps| lanes_of_dots(steps, lanes))
             && self::moves(schedule, depth) == Some([Some(1); 2])
         {
             let dots = Self::dots([sum, out], extents, &moves, lanes, steps)?;
@@ -266,6 +269,16 @@ impl Operands {
     pub(super) fn extent(&self, at: usize) -> i64 {
         self.extents[at]
     }
+}
+
+/// Lanes of a vector along a sum of so many steps, of which it takes two at least: as many as divide a short sum, which is padded with
+/// zeros else.
+fn lanes_of_dots(steps: i64, lanes: i64) -> Option<i64> {
+    let narrower = || [lanes, lanes / 2, lanes / 4].into_iter().filter(|&lanes| lanes >= 4);
+    let mut halves = narrower().filter(|lanes| 2 * lanes <= steps);
+    let whole = narrower().find(|lanes| steps % lanes == 0 && 2 * lanes <= steps);
+    let is_short = steps < SHORT * lanes;
+    whole.filter(|_| is_short).or_else(|| halves.next())
 }
 
 /// The steps of loops, as far as they are known.
