@@ -91,6 +91,8 @@ def cases():
     words, places, parts = Const(real(10, 8)), Const(real(6, 8)), Const(real(2, 8))
     segments = whole(0, 2, 2, 5, dtype=np.int32)
     mask = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32)
+    # As its optimizer writes it into models of older opsets of the standard.
+    yield "layer_norm_12", "LayerNormalization", [x, gamma, beta], {"axis": -1, "epsilon": 1e-6, "standard": 12}, 1
     embed = "EmbedLayerNormalization"
     yield "embed", embed, [ids, segments, words, places, parts, gamma, beta], {}, 2
     yield "embed_no_segments", embed, [ids, None, words, places, None, gamma, beta], {}, 2
@@ -102,6 +104,10 @@ def cases():
     yield "attention_causal", "Attention", [hidden, weights, bias], {"num_heads": 2, "unidirectional": 1}, 1
     yield "attention_lengths", "Attention", [hidden, weights, bias, np.array([3, 5], np.int32)], {"num_heads": 2}, 1
     yield "attention_mask", "Attention", [hidden, weights, bias, mask], {"num_heads": 2}, 1
+    both = np.array([3, 5, 1, 0], np.int32)
+    yield "attention_ends_begins", "Attention", [hidden, weights, bias, both], {"num_heads": 2}, 1
+    yield "attention_filter", "Attention", [hidden, weights, bias, mask], {"num_heads": 2, "mask_filter_value": -1.5}, 1
+    yield "attention_filter_unused", "Attention", [hidden, weights, bias], {"num_heads": 2, "mask_filter_value": -1.5}, 1
     yield "attention_scale", "Attention", [hidden, weights, bias], {"num_heads": 4, "scale": 0.3}, 1
     past = real(2, 2, 2, 3, 4)
     yield "attention_past", "Attention", [hidden, weights, bias, None, past], {"num_heads": 2, "unidirectional": 1}, 2
@@ -280,9 +286,12 @@ def model_of(op, inputs, attrs, outputs):
     info = helper.make_tensor_value_info
     typed = [info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape) for name, value in given.items()]
     untyped = [info(name, TensorProto.FLOAT, None) for name in results if name]
-    node = helper.make_node(op, names, results, domain="com.microsoft", **attrs)
+    attrs = dict(attrs)
+    standard = attrs.pop("standard", None)
+    domain = "com.microsoft" if standard is None else ""
+    node = helper.make_node(op, names, results, domain=domain, **attrs)
     graph = helper.make_graph([node], op, typed, untyped, weights)
-    sets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    sets = [helper.make_opsetid("", standard or 17), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=sets, ir_version=10), given
 
 

@@ -148,26 +148,38 @@ struct Sequence {
     batch: Dim,
     queries: Dim,
     keys: Dim,
+    /// What is added for a key that a mask leaves out.
+    filter: f64,
 }
 
 impl Sequence {
     fn of(node: &Node<'_>, query: Value, key: Value) -> Result<Self, Problem> {
         let (of_queries, of_keys) = (node.dims(query)?, node.dims(key)?);
-        Ok(Self { batch: of_queries[0], queries: of_queries[2], keys: of_keys[2] })
+        let filter = node.float_or("mask_filter_value", -10000.0)?;
+        Ok(Self { batch: of_queries[0], queries: of_queries[2], keys: of_keys[2], filter })
     }
 
     /// What is added for keys that a mask leaves out, in any of its forms: of `[batch, heads, queries, keys]`.
     fn masked(&self, node: &mut Node<'_>, mask: Value) -> Result<Value, Problem> {
-        let filter = node.float_or("mask_filter_value", -10000.0)?;
         let one = node.cx().dim(1);
         let dims = node.dims(mask)?;
         let is_seen = match *dims.as_slice() {
             // How many keys there are in each row of the batch.
             [rows] if rows == self.batch => {
-                let counts = cast_to(node, mask, DType::I64)?;
-                let counts = reshape_to(node, counts, &[rows, one, one, one])?;
+                let ends = self.of_rows(node, mask)?;
                 let at = places(node, self.keys)?;
-                node.apply("less", &[at, counts])?
+                node.apply("less", &[at, ends])?
+            }
+            // Where the keys end in each row of the batch, and where they begin.
+            [both] if both == node.cx().dim_mul(self.batch, node.cx().dim(2)) => {
+                let rows = extent_of(node, self.batch, "rows of the batch")?;
+                let [ends, begins] = [[0, rows], [rows, 2 * rows]];
+                let [ends, begins] = [sliced(node, mask, 0, ends)?, sliced(node, mask, 0, begins)?];
+                let [ends, begins] = [self.of_rows(node, ends)?, self.of_rows(node, begins)?];
+                let at = places(node, self.keys)?;
+                let is_before_end = node.apply("less", &[at, ends])?;
+                let has_begun = node.apply("greater_equal", &[at, begins])?;
+                node.apply("logical_and", &[is_before_end, has_begun])?
             }
             [_, keys] if keys == self.keys => {
                 let mask = reshape_to(node, mask, &[dims[0], one, one, keys])?;
@@ -179,7 +191,14 @@ impl Sequence {
             }
             _ => return unsupported("a mask of this form"),
         };
-        unless(node, is_seen, filter)
+        unless(node, is_seen, self.filter)
+    }
+
+    /// A number for each row of the batch.
+    fn of_rows(&self, node: &mut Node<'_>, numbers: Value) -> Result<Value, Problem> {
+        let one = node.cx().dim(1);
+        let numbers = cast_to(node, numbers, DType::I64)?;
+        reshape_to(node, numbers, &[self.batch, one, one, one])
     }
 
     fn is_set(&self, node: &mut Node<'_>, mask: Value) -> Result<Value, Problem> {

@@ -96,8 +96,8 @@ impl LayerNorm {
 }
 
 /// `LayerNormalization`: over the axes from one on. Where mean and deviation are asked for as well, or scale and
-/// shift are broadcast, it is written out.
-#[rule(import.onnx, key = "LayerNormalization", since = 17)]
+/// shift are broadcast, it is written out. Models of opsets before 17 have it as onnxruntime writes it.
+#[rule(import.onnx, key = "LayerNormalization")]
 fn import(node: &mut Node<'_>) -> Outputs {
     let x = node.input(0)?;
     let axes = last_axes(node, x)?;
