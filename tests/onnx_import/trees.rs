@@ -1,4 +1,4 @@
-//! Ensembles of decision trees that are none, or deeper than steps can be written out for.
+//! Ensembles of decision trees, and what is none.
 
 use super::*;
 
@@ -35,13 +35,27 @@ fn regressor(nodes: &[(&str, i64, i64)], more: &[Message]) -> Model {
 const STUMP: [(&str, i64, i64); 3] = [("BRANCH_LEQ", 1, 2), ("LEAF", 0, 0), ("LEAF", 0, 0)];
 
 #[test]
-fn a_step_leads_to_each_level_of_trees() {
+fn trees_are_as_deep_as_their_longest_way() {
     let text = regressor(&STUMP, &[]).text();
     assert!(text.starts_with("fn @main(%x: f32[n, 3]) -> f32[n, 1]"), "{text}");
-    assert_eq!(text.matches("gather_elements(").count(), 1, "{text}");
+    assert!(text.contains("{ depth = 1 }"), "{text}");
     let deeper = [("BRANCH_LEQ", 1, 2), ("BRANCH_LT", 2, 3), ("LEAF", 0, 0), ("LEAF", 0, 0)];
-    let text = regressor(&deeper, &[]).text();
-    assert_eq!(text.matches("gather_elements(").count(), 2, "{text}");
+    assert!(regressor(&deeper, &[]).text().contains("{ depth = 2 }"));
+    let chain = (0..5000).map(|at| ("BRANCH_LEQ", at + 1, 5000));
+    let chain: Vec<_> = chain.chain([STUMP[1]]).collect();
+    assert!(regressor(&chain, &[]).text().contains("{ depth = 5000 }"));
+}
+
+/// Whatever nodes compare by, they are asked whether an element is at most a number.
+#[test]
+fn nodes_compare_in_one_way() {
+    let depth = |mode| {
+        let text = regressor(&[(mode, 1, 2), STUMP[1], STUMP[2]], &[]).text();
+        assert_eq!(text.matches("trees.leaves(").count(), 1, "{text}");
+        text.contains("{ depth = 2 }")
+    };
+    let modes = ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"];
+    assert_eq!(modes.map(depth), [false, false, false, false, true, true]);
 }
 
 #[test]
@@ -50,8 +64,10 @@ fn what_is_no_ensemble_of_trees_is_refused() {
     let says = |error: String, reason: &str| assert!(error.contains(reason), "{error}");
     says(error(&[("BRANCH_LEQ", 1, 7), STUMP[1]], &[]), "lead to nodes that are not there");
     says(error(&[("LARGER", 1, 2), STUMP[1], STUMP[2]], &[]), "`nodes_modes` is \"LARGER\"");
-    // A tree that never ends.
-    says(error(&[("BRANCH_LEQ", 0, 1), STUMP[1]], &[]), "trees that are deeper than 128");
+    // Trees that never end.
+    says(error(&[("BRANCH_LEQ", 0, 1), STUMP[1]], &[]), "its trees lead in a circle");
+    let circle = [("BRANCH_LEQ", 1, 2), ("BRANCH_LT", 0, 2), STUMP[1]];
+    says(error(&circle, &[]), "its trees lead in a circle");
     let root = [string("post_transform", "ROOT")];
     says(error(&STUMP, &root), "`post_transform` is \"ROOT\"");
     let middle = [string("aggregate_function", "MEDIAN")];

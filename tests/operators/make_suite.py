@@ -1587,9 +1587,58 @@ def random():
     family.write()
 
 
+def trees():
+    """Full trees of all depths up to one: a node of a level leads to two of the next, some of which are leaves."""
+    family = Family("trees")
+
+    def walk(x, roots, features, splits, trues, falses, missing=None, depth=0):
+        missing = falses if missing is None else missing
+        at = np.broadcast_to(roots, (len(x), len(roots))).copy()
+        for _ in range(depth):
+            value = np.take_along_axis(x, features[at].astype(np.int64), 1)
+            otherwise = np.where(np.isnan(value), missing[at], falses[at])
+            at = np.where(value <= splits[at], trues[at], otherwise)
+        return at.astype(np.uint32)
+
+    def forest(count, depth, columns, dtype, has_missing, rng):
+        roots, nodes = [], []
+        for _ in range(count):
+            roots.append(len(nodes))
+            nodes.append(None)
+            level = [roots[-1]]
+            for below in range(depth + 1):
+                following = []
+                for at in level:
+                    nodes[at] = [0, 0.0, at, at, at]
+                    if below < depth and (below == 0 or rng.random() < 0.7):
+                        children = [len(nodes), len(nodes) + 1]
+                        nodes += [None, None]
+                        following += children
+                        split = float(np.float32(rng.uniform(-3, 3)))
+                        nodes[at] = [int(rng.integers(columns)), split, *children, int(rng.choice(children))]
+                level = following
+        features, splits, trues, falses, missing = zip(*nodes)
+        lists = [Const("u32", roots), Const("u32", features), Const(dtype, splits), Const("u32", trues), Const("u32", falses)]
+        return lists + [Const("u32", missing)] if has_missing else lists
+
+    rng = np.random.default_rng(7)
+    for count, depth, columns, rows, dtype, has_missing in [
+        (1, 1, 1, 3, "f32", False), (3, 4, 5, 9, "f32", False), (8, 3, 4, 17, "f64", True), (13, 5, 3, 4, "f32", True),
+        (26, 2, 6, 1, "f32", False),
+    ]:
+        lists = forest(count, depth, columns, dtype, has_missing, rng)
+        name = f"leaves_{count}_{depth}_{columns}_{rows}_{dtype}{'_missing' if has_missing else ''}"
+        family.case(name, "trees.leaves", [In(dtype, rows, columns), *lists], lambda *a, d=depth: walk(*a, depth=d), depth=depth)
+    lists = forest(9, 3, 2, "f32", True, rng)
+    gone = Const("f32", [[math.nan, 1.0], [math.nan, math.nan], [0.25, math.inf], [-math.inf, -0.0]])
+    family.case("leaves_missing", "trees.leaves", [gone, *lists], lambda *a: walk(*a, depth=3), depth=3)
+    family.case("leaves_no_rows", "trees.leaves", [In("f32", 0, 2), *lists], lambda *a: walk(*a, depth=3), depth=3)
+    family.write()
+
+
 if __name__ == "__main__":
     makers = (elementwise, broadcast, conv, winograd, matmul, pool, normalize, reduce, shape, slices, positions, gather, scans, bits,
-              recurrence, quantized_lstm, image, conv3d, unpool, places, found, storage, byte_dots, bf16_dots, byte_conv, quantized, random)
+              recurrence, quantized_lstm, image, conv3d, unpool, places, found, storage, byte_dots, bf16_dots, byte_conv, quantized, random, trees)
     for make in makers:
         if len(sys.argv) < 2 or make.__name__ in sys.argv[1:]:
             make()

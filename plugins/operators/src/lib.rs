@@ -21,6 +21,7 @@ pub mod reduction;
 pub mod scan;
 pub mod shape;
 pub mod storage;
+pub mod trees;
 
 tenon_plugin_api::plugin! {
     id = "tenon.operators",

@@ -3,6 +3,7 @@
 //! A target is plain data and may go to other threads. LLVM's target machine is not, so one is made
 //! for each thread.
 
+use std::ffi::CStr;
 use std::sync::Once;
 
 use inkwell::{
@@ -12,6 +13,8 @@ use inkwell::{
         TargetTriple,
     },
 };
+
+use llvm_sys::support::LLVMParseCommandLineOptions;
 
 use super::LlvmError;
 use crate::target::{Architecture, Processor, normalized};
@@ -74,5 +77,17 @@ pub fn initialize() {
         Target::initialize_riscv(&config);
         Target::initialize_webassembly(&config);
         Target::initialize_nvptx(&config);
+        forbid_straight_line_vectors();
     });
+}
+
+/// Turns LLVM's vectorizer of straight lines off: it gathers what lies apart, which takes longer than to load it one by one, and it
+/// narrows integers that it must not: of `uitofp (sext x)` in four lanes it makes `uitofp x`. LLVM's pipelines have it whatever
+/// [`PassBuilderOptions`](inkwell::passes::PassBuilderOptions) say.
+fn forbid_straight_line_vectors() {
+    let arguments = [c"tenon", c"-vectorize-slp=false"].map(CStr::as_ptr);
+    // SAFETY: both arguments are strings that last as long as the process. No other thread is in LLVM yet that could read the option.
+    unsafe {
+        LLVMParseCommandLineOptions(arguments.len() as i32, arguments.as_ptr(), std::ptr::null());
+    }
 }

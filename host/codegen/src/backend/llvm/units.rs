@@ -207,9 +207,6 @@ fn optimize(
     allow_unfinished_combining(module);
     let options = PassBuilderOptions::create();
     options.set_loop_vectorization(true);
-    // LLVM's vectorizer of straight lines narrows integers that it must not: it makes
-    // `uitofp (sext x)` of four lanes `uitofp x`. That of loops does what we want of it.
-    options.set_loop_slp_vectorization(false);
     options.set_loop_unrolling(true);
     module
         .run_passes(&pipeline.to_string(), machine, options)

@@ -1,33 +1,30 @@
 //! Decision trees, and the leaves that rows come to in them.
 //!
 //! ```text
-//! at[n, t] = the root of tree t
-//! at = x[n, feature[at]] <= split[at] ? true[at] : false[at]      as often as the deepest tree is deep
+//! x < s     =>   x <= p, where p is the number before s
+//! x > s     =>   x <= s, and the ways change places
+//! x == s    =>   x <= s, and behind that x <= p
+//! x in s    =>   a tree that looks for the numbers before the elements of s and for these, by halves
 //! ```
 //!
-//! Leaves are nodes that lead to themselves, so that trees need not be equally deep.
-
-use std::collections::BTreeSet;
+//! So all nodes compare in one way. Leaves are nodes that lead to themselves, so that trees need not be equally deep.
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::steps::cast_to;
+use crate::onnx::steps::{cast_to, wide};
 
 use super::attributes::table;
 use super::votes::Vote;
 
-/// How deep trees may be, since each step is written out.
-const DEEPEST: usize = 128;
-
-/// What a node compares an element with: by the numbers of `TreeEnsemble`, and by those names and operators.
-pub(super) const MODES: [(&str, &str); 6] = [
-    ("BRANCH_LEQ", "less_equal"),
-    ("BRANCH_LT", "less"),
-    ("BRANCH_GTE", "greater_equal"),
-    ("BRANCH_GT", "greater"),
-    ("BRANCH_EQ", "equal"),
-    ("BRANCH_NEQ", "not_equal"),
-];
+/// The operators that nodes compare an element by, in the order of `TreeEnsemble`.
+pub(super) const MODES: [&str; 6] =
+    ["BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ"];
+const LEQ: i64 = 0;
+const LT: i64 = 1;
+const GTE: i64 = 2;
+const GT: i64 = 3;
+const EQ: i64 = 4;
+const NEQ: i64 = 5;
 /// Whether the element is in a set.
 pub(super) const MEMBER: i64 = 6;
 pub(super) const LEAF: i64 = 7;
@@ -70,30 +67,38 @@ impl Forest {
         x: Value,
         dtype: DType,
     ) -> Result<Value, Problem> {
-        let &[rows, columns] = node.dims(x)?.as_slice() else {
+        let &[_, columns] = node.dims(x)?.as_slice() else {
             return invalid("its input is no matrix");
         };
-        let depth = self.checked_depth(node, columns)?;
-        let modes: BTreeSet<i64> =
-            self.modes.iter().copied().filter(|&mode| mode != LEAF).collect();
-        let tables = Tables::of(node, self, dtype, &modes)?;
-        let count = self.roots.len();
-        let roots = places(node, &self.roots, &[1, count as i64])?;
-        let whole = node.shape(&[rows, node.cx().dim(count as i64)])?;
-        let mut at = node.apply("broadcast_to", &[roots, whole])?;
-        for _ in 0..depth {
-            at = tables.step(node, x, at, &modes)?;
+        self.check(node, columns)?;
+        let dtype = wide(dtype);
+        let nodes = Nodes::of(node, self, dtype)?;
+        let Some(depth) = nodes.depth(&self.roots) else {
+            return invalid("its trees lead in a circle");
+        };
+        let x = cast_to(node, x, dtype)?;
+        let [features, trues, falses] =
+            [&nodes.features, &nodes.trues, &nodes.falses].map(|list| places(node, list));
+        let splits = table(node, &nodes.splits, &[nodes.splits.len() as i64], dtype)?;
+        let mut args = vec![x, places(node, &self.roots)?, features?, splits, trues?, falses?];
+        if nodes.missing != nodes.falses {
+            args.push(places(node, &nodes.missing)?);
         }
-        Ok(at)
+        let leaves = node.call("trees.leaves", &args, &[("depth", depth.into())])?;
+        cast_to(node, leaves, DType::I32)
     }
 
-    /// How many steps lead from the roots to leaves at most; an error where a number is none of a node, a column or a target.
-    fn checked_depth(&self, node: &Node<'_>, columns: Dim) -> Result<usize, Problem> {
+    /// An error where a number is none of a node, a column or a target.
+    fn check(&self, node: &Node<'_>, columns: Dim) -> Result<(), Problem> {
         let count = self.modes.len();
         let is_node = |&place: &i64| usize::try_from(place).is_ok_and(|place| place < count);
         let links = [&self.roots, &self.trues, &self.falses].into_iter();
         if self.roots.is_empty() || !links.flatten().all(is_node) {
             return invalid("its trees lead to nodes that are not there");
+        }
+        let leads_back = |at: usize| [self.trues[at], self.falses[at]].contains(&(at as i64));
+        if (0..count).any(|at| self.modes[at] != LEAF && leads_back(at)) {
+            return invalid("its trees lead in a circle");
         }
         let most = node.terms().dim_value(columns).unwrap_or(i64::MAX);
         if !self.features.iter().all(|feature| (0..most).contains(feature)) {
@@ -106,151 +111,167 @@ impl Forest {
         if !has_all || !self.votes.iter().all(is_target) || members != self.sets.len() {
             return invalid("its lists do not fit together");
         }
-        let mut level: BTreeSet<i64> = self.roots.iter().copied().collect();
-        for depth in 0..=DEEPEST {
-            let inner = level.iter().map(|&place| place as usize);
-            let inner = inner.filter(|&place| self.modes[place] != LEAF);
-            let next: BTreeSet<i64> =
-                inner.flat_map(|place| [self.trues[place], self.falses[place]]).collect();
-            if next.is_empty() {
-                return Ok(depth);
-            }
-            level = next;
-        }
-        unsupported(format!("trees that are deeper than {DEEPEST}"))
+        Ok(())
     }
 }
 
-/// The lists of a forest, as constants.
-struct Tables {
-    features: Value,
-    splits: Value,
-    trues: Value,
-    falses: Value,
-    /// Where nodes compare in several ways.
-    modes: Option<Value>,
-    /// Where some nodes go their way of what is no number.
-    tracks: Option<Value>,
-    /// Which set each node looks into, and the sets.
-    sets: Option<[Value; 2]>,
-}
-
-impl Tables {
-    fn of(
-        node: &mut Node<'_>,
-        forest: &Forest,
-        dtype: DType,
-        modes: &BTreeSet<i64>,
-    ) -> Result<Self, Problem> {
-        let shape = [forest.modes.len() as i64];
-        let mut list = |list: &[i64]| places(node, list, &shape);
-        let (features, trues) = (list(&forest.features)?, list(&forest.trues)?);
-        let falses = list(&forest.falses)?;
-        let has_modes = modes.len() > 1;
-        let modes = if has_modes { Some(list(&forest.modes)?) } else { None };
-        let has_tracks = forest.tracks.contains(&1);
-        let tracks = if has_tracks { Some(list(&forest.tracks)?) } else { None };
-        let splits = table(node, &forest.splits, &shape, dtype)?;
-        let sets = match forest.sets.as_slice() {
-            [] => None,
-            sets => Some(set_tables(node, &forest.modes, sets, dtype)?),
-        };
-        Ok(Self { features, splits, trues, falses, modes, tracks, sets })
-    }
-
-    /// The nodes that come behind these.
-    fn step(
-        &self,
-        node: &mut Node<'_>,
-        x: Value,
-        at: Value,
-        modes: &BTreeSet<i64>,
-    ) -> Result<Value, Problem> {
-        let feature = looked_up(node, self.features, at)?;
-        let x = node.call("gather_elements", &[x, feature], &[("axis", 1.into())])?;
-        let mut holds = None;
-        for &mode in modes {
-            let own = self.compared(node, x, at, mode)?;
-            holds = Some(match (holds, self.modes) {
-                (Some(before), Some(modes)) => {
-                    let (found, mode) =
-                        (looked_up(node, modes, at)?, node.scalar(DType::I32, mode as f64)?);
-                    let is_own = node.apply("equal", &[found, mode])?;
-                    node.apply("where", &[is_own, own, before])?
-                }
-                _ => own,
-            });
-        }
-        let Some(mut holds) = holds else { return Ok(at) };
-        if let Some(tracks) = self.tracks {
-            let goes = looked_up(node, tracks, at)?;
-            let goes = cast_to(node, goes, DType::BOOL)?;
-            let is_missing = node.apply("not_equal", &[x, x])?;
-            let goes = node.apply("logical_and", &[goes, is_missing])?;
-            holds = node.apply("logical_or", &[holds, goes])?;
-        }
-        let (yes, no) = (looked_up(node, self.trues, at)?, looked_up(node, self.falses, at)?);
-        node.apply("where", &[holds, yes, no])
-    }
-
-    /// Whether the elements of `x` are what nodes of a mode look for.
-    fn compared(
-        &self,
-        node: &mut Node<'_>,
-        x: Value,
-        at: Value,
-        mode: i64,
-    ) -> Result<Value, Problem> {
-        let by = usize::try_from(mode).ok().and_then(|mode| MODES.get(mode));
-        if let Some((_, by)) = by {
-            let split = looked_up(node, self.splits, at)?;
-            return node.apply(by, &[x, split]);
-        }
-        let (MEMBER, Some([set_of, sets])) = (mode, self.sets) else {
-            return invalid(format!("it has a node of mode {mode}"));
-        };
-        let set = looked_up(node, set_of, at)?;
-        let elements = looked_up(node, sets, set)?;
-        let x = node.call("expand_dims", &[x], &[("axis", vec![2].into())])?;
-        let is_one = node.apply("equal", &[x, elements])?;
-        let is_one = cast_to(node, is_one, DType::I64)?;
-        let attrs = [("axis", vec![2].into()), ("keepdims", false.into())];
-        let is_one = node.call("max", &[is_one], &attrs)?;
-        cast_to(node, is_one, DType::BOOL)
-    }
-}
-
-/// For each node which set it looks into, and a matrix of the sets, whose rows end in what equals nothing.
-fn set_tables(
-    node: &mut Node<'_>,
-    modes: &[i64],
-    sets: &[Vec<f64>],
+/// Nodes that all go to `trues` where an element is at most the split, and to `falses` otherwise, or to `missing` where it is no number.
+/// Those of the forest come first.
+struct Nodes {
     dtype: DType,
-) -> Result<[Value; 2], Problem> {
-    let (mut set_of, mut next) = (Vec::with_capacity(modes.len()), 0);
-    for &mode in modes {
-        set_of.push(if mode == MEMBER { next } else { 0 });
-        next += i64::from(mode == MEMBER);
-    }
-    let longest = sets.iter().map(Vec::len).max().unwrap_or(0).max(1);
-    if !node.spend(sets.len().saturating_mul(longest).saturating_mul(size_of::<f64>())) {
-        return unsupported(format!("{} sets of {longest} elements", sets.len()));
-    }
-    let mut elements = vec![f64::NAN; sets.len() * longest];
-    for (row, set) in elements.chunks_exact_mut(longest).zip(sets) {
-        row[..set.len()].copy_from_slice(set);
-    }
-    let set_of = places(node, &set_of, &[modes.len() as i64])?;
-    let shape = [sets.len() as i64, longest as i64];
-    Ok([set_of, table(node, &elements, &shape, dtype)?])
+    features: Vec<i64>,
+    splits: Vec<f64>,
+    trues: Vec<i64>,
+    falses: Vec<i64>,
+    missing: Vec<i64>,
 }
 
-/// Numbers of nodes, of columns and the like in half of the bytes: what steps lead through is mostly these.
-fn places(node: &mut Node<'_>, list: &[i64], shape: &[i64]) -> Result<Value, Problem> {
+impl Nodes {
+    fn of(node: &mut Node<'_>, forest: &Forest, dtype: DType) -> Result<Self, Problem> {
+        let mut nodes = Self {
+            dtype,
+            features: forest.features.clone(),
+            splits: forest.splits.iter().map(|&split| rounded(split, dtype)).collect(),
+            trues: forest.trues.clone(),
+            falses: forest.falses.clone(),
+            missing: forest.falses.clone(),
+        };
+        let mut sets = forest.sets.iter();
+        for (at, &mode) in forest.modes.iter().enumerate() {
+            let (split, [yes, no]) = (nodes.splits[at], [forest.trues[at], forest.falses[at]]);
+            // Nothing compares with what is no number, and so it is not equal to anything.
+            let goes_on = forest.tracks[at] == 1 || mode == NEQ;
+            nodes.missing[at] = if goes_on { yes } else { no };
+            match mode {
+                LEQ | LEAF => {}
+                LT => nodes.splits[at] = before(split, dtype),
+                GT | GTE if split.is_nan() => nodes.trues[at] = no,
+                GT => [nodes.trues[at], nodes.falses[at]] = [no, yes],
+                GTE => {
+                    nodes.splits[at] = before(split, dtype);
+                    [nodes.trues[at], nodes.falses[at]] = [no, yes];
+                }
+                EQ => nodes.among(node, at, &[split], [yes, no])?,
+                NEQ => nodes.among(node, at, &[split], [no, yes])?,
+                MEMBER => match sets.next() {
+                    Some(set) => nodes.among(node, at, set, [yes, no])?,
+                    None => return invalid("its lists do not fit together"),
+                },
+                other => return invalid(format!("it has a node of mode {other}")),
+            }
+        }
+        Ok(nodes)
+    }
+
+    /// Makes a node, and others behind the last, lead to `yes` for the elements of a set, and to `no` for all else.
+    fn among(
+        &mut self,
+        node: &mut Node<'_>,
+        at: usize,
+        set: &[f64],
+        [yes, no]: [i64; 2],
+    ) -> Result<(), Problem> {
+        let mut set: Vec<f64> = set.iter().map(|&each| rounded(each, self.dtype)).collect();
+        set.retain(|each| !each.is_nan());
+        set.sort_by(f64::total_cmp);
+        set.dedup();
+        if !node.spend(set.len().saturating_mul(2 * NODE)) {
+            return unsupported(format!("a set of {} elements", set.len()));
+        }
+        // Up to the first bound it is no, up to the second yes, and so on.
+        let bounds: Vec<f64> =
+            set.iter().flat_map(|&each| [before(each, self.dtype), each]).collect();
+        [self.trues[at], self.falses[at]] = [no; 2];
+        let (start, mut open) = (at, vec![(at, 0, bounds.len())]);
+        while let Some((at, first, last)) = open.pop() {
+            let middle = (first + last) / 2;
+            let Some(&bound) = bounds.get(middle).filter(|_| first < last) else { continue };
+            self.splits[at] = bound;
+            for (is_true, first, last) in [(true, first, middle), (false, middle + 1, last)] {
+                let link = match first == last {
+                    true if first % 2 == 1 => yes,
+                    true => no,
+                    false => {
+                        open.push((self.splits.len(), first, last));
+                        self.push(self.features[at], no)
+                    }
+                };
+                let links = if is_true { &mut self.trues } else { &mut self.falses };
+                links[at] = link;
+            }
+            if at != start {
+                // What is no number has left before.
+                self.missing[at] = self.falses[at];
+            }
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, feature: i64, to: i64) -> i64 {
+        self.features.push(feature);
+        self.splits.push(0.0);
+        for links in [&mut self.trues, &mut self.falses, &mut self.missing] {
+            links.push(to);
+        }
+        self.splits.len() as i64 - 1
+    }
+
+    /// How many steps lead from roots to leaves at most; none where some lead in a circle.
+    fn depth(&self, roots: &[i64]) -> Option<i64> {
+        let ways = |at: usize| {
+            let ways = [self.trues[at], self.falses[at], self.missing[at]].map(|way| way as usize);
+            ways.into_iter().filter(move |&way| way != at)
+        };
+        let (mut led_to, mut seen) = (vec![0; self.splits.len()], vec![false; self.splits.len()]);
+        let mut open: Vec<usize> = roots.iter().map(|&root| root as usize).collect();
+        let mut reached = 0;
+        while let Some(at) = open.pop() {
+            if std::mem::replace(&mut seen[at], true) {
+                continue;
+            }
+            reached += 1;
+            ways(at).for_each(|way| led_to[way] += 1);
+            open.extend(ways(at));
+        }
+        let mut depths = vec![0; self.splits.len()];
+        open.extend((0..seen.len()).filter(|&at| seen[at] && led_to[at] == 0));
+        let mut deepest = 0;
+        while let Some(at) = open.pop() {
+            (reached, deepest) = (reached - 1, deepest.max(depths[at]));
+            for way in ways(at) {
+                depths[way] = depths[way].max(depths[at] + 1);
+                led_to[way] -= 1;
+                if led_to[way] == 0 {
+                    open.push(way);
+                }
+            }
+        }
+        (reached == 0).then_some(deepest)
+    }
+}
+
+/// Bytes of a node.
+const NODE: usize = 5 * size_of::<i64>();
+
+fn rounded(number: f64, dtype: DType) -> f64 {
+    if dtype == DType::F64 { number } else { f64::from(number as f32) }
+}
+
+/// What an element is at most that is less than a number; nothing is at most what is no number.
+fn before(number: f64, dtype: DType) -> f64 {
+    match number == f64::NEG_INFINITY {
+        true => f64::NAN,
+        false if dtype == DType::F64 => number.next_down(),
+        false => f64::from((number as f32).next_down()),
+    }
+}
+
+/// Numbers of nodes or of columns.
+fn places(node: &mut Node<'_>, list: &[i64]) -> Result<Value, Problem> {
     let bytes: Option<Vec<[u8; 4]>> =
-        list.iter().map(|&number| i32::try_from(number).ok().map(i32::to_le_bytes)).collect();
+        list.iter().map(|&number| u32::try_from(number).ok().map(u32::to_le_bytes)).collect();
     match bytes {
-        Some(bytes) => node.constant(DType::I32, shape, bytes.as_flattened()),
+        Some(bytes) => node.constant(DType::U32, &[list.len() as i64], bytes.as_flattened()),
         None => unsupported("numbers of nodes or columns beyond 32 bits"),
     }
 }

@@ -73,7 +73,7 @@ fn modes(names: &[String], count: usize) -> Result<Vec<i64>, Problem> {
     if names.len() != count {
         return invalid(format!("it has {} modes for {count} nodes", names.len()));
     }
-    let known: Vec<&str> = MODES.iter().map(|&(name, _)| name).chain(["LEAF"]).collect();
+    let known: Vec<&str> = MODES.iter().copied().chain(["LEAF"]).collect();
     let mode = |name: &String| match known.iter().position(|known| known == name) {
         Some(place) if place < MODES.len() => Ok(place as i64),
         Some(_) => Ok(LEAF),

@@ -1,0 +1,3 @@
+//! Decision trees.
+
+pub mod leaves;
