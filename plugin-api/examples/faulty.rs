@@ -623,6 +623,26 @@ mod operators {
         Grads::of([at.apply("sum", &[at.grad()])])
     }
 
+    /// Computes what no program is made for
+    #[op(name = "test.op.NoProgram")]
+    struct NoProgram;
+
+    impl Operator for NoProgram {
+        fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+            cx.arg(0)
+        }
+
+        fn evaluate(&self, cx: &EvalCx<'_>) -> Result<Vec<Tensor>> {
+            Ok(vec![cx.arg(0)?.clone()])
+        }
+    }
+
+    /// Fails whatever the call is
+    #[rule(compute)]
+    fn no_program(_: &NoProgram, _: &mut Program) -> Result<()> {
+        Err(OpError::Unsupported("this on any day of the week".into()))
+    }
+
     /// Wrong, and of the same benefit as the one of the operator's own plugin
     #[rule(simplify, key = "nn.relu")]
     fn instead(at: &mut Site<'_>) -> Option<Expr> {

@@ -100,6 +100,8 @@ fn wrong_options() -> Result<(), Failed> {
     has("test.op.Fickle", "evaluation", "the second evaluation gives another result")?;
     has("test.op.WrongValue", "evaluation", "is too hard")?;
     has("test.op.Endless", "evaluation", "it does not end within 3 seconds")?;
+    has("compute of test.op.NoProgram", "same results", "relax.LegalizeOps fails on all of")?;
+    has("compute of test.op.NoProgram", "same results", "this on any day of the week")?;
     match rows.iter().find(|row| row.0 == "test.NoOp") {
         None => Ok(()),
         Some(row) => Err(format!("{row:?}").into()),
