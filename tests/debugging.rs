@@ -420,7 +420,7 @@ fn schedules_are_explained_and_measured() {
         "@matmul computes matmul",
         "  rule       tenon_schedule_cpu::product::product",
         "  knobs      chunk = 0, rows = ",
-        "  because    both operands lie along the sum",
+        "  because    one operand lies along the columns",
         "  predicted  73.7 k operations, 14.6 k bytes, ",
         "  declined   tenon_schedule_cpu::winograd::winograd: the program is no convolution by Winograd's algorithm",
     ] {
