@@ -3,7 +3,7 @@
 //! What such a pass makes computes the same, but for what training does in the place of inference. What adds a function that
 //! computes derivatives is compared with differences.
 
-use tenon_plugin_api::rule::{DecomposeForTraining, Facet};
+use tenon_plugin_api::rule::{DecomposeForTraining, Facet, Gradient};
 
 use super::Check;
 use super::finding::{Finding, first};
@@ -80,7 +80,9 @@ pub(super) fn checks(
         });
         // A pass that adds programs adds no derivatives.
         if !pass.asks.iter().any(|asked| asked == COMPUTE) {
-            checks.extend(derivatives(registry, &plan, op, &name, &mut random, progress));
+            let found = derivatives(registry, &plan, op, &name, &mut random, progress);
+            let none = || Check::skipped(&name, "derivatives", "no call of f64 alone has any");
+            checks.extend(found.or_else(|| (facet == Gradient::NAME).then(none)));
         }
     }
     checks
