@@ -189,7 +189,7 @@ fn the_least_and_the_largest_of_dimensions_are_dimensions() {
         .node("ConstantOfShape", &["s"], &["y"], &[])
         .output("y");
     let text = model.text();
-    assert!(text.starts_with("fn @main(%x: f32[n, 4]) -> f32[min(300, n), max(300, n)]"), "{text}");
+    assert!(text.starts_with("fn @main(%x: f32[n, 4]) -> f32[min(n, 300), max(n, 300)]"), "{text}");
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn a_slice_may_go_backwards_along_a_symbol() {
             .output("y")
     };
     assert!(slice(-1).text().contains("-> f32[n]"));
-    assert!(slice(5).text().contains("-> f32[min(5, n - 1) + 1]"), "{}", slice(5).text());
+    assert!(slice(5).text().contains("-> f32[min(n, 6)]"), "{}", slice(5).text());
     let error = slice(-2).error();
     assert!(error.contains("a slice backwards from place -2 of the extent `n`"), "{error}");
 }

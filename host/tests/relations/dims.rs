@@ -1,4 +1,4 @@
-//! The normal form of quotients and remainders by a number.
+//! The normal form of quotients and remainders by a number, and of minima and maxima.
 
 use tenon_ir::{Context, Cx, Dim, Substitution};
 
@@ -29,6 +29,27 @@ fn sizes_that_are_computed_in_several_ways_are_one_term() {
         (over(cx.dim_add(n, past(n, 2)), 2), "floordiv(n + 1, 2)"),
         (cx.dim_sub(n, past(n, 7)), "7*floordiv(n, 7)"),
         (cx.dim_add(times(n, 3), past(n, 7)), "floormod(n, 7) + 3*n"),
+    ];
+    for (dim, expected) in cases {
+        assert_eq!(text(&cx, dim), expected);
+    }
+}
+
+#[test]
+fn what_cancels_in_a_choice_is_taken_into_it() {
+    let cx = Cx::new();
+    let [n, m] = ["n", "m"].map(|name| cx.dim_symbol(name));
+    let number = |value| cx.dim(value);
+    let plus = |a: Dim, by: i64| cx.dim_add(a, cx.dim(by));
+    let missing = cx.dim_max(cx.dim_sub(number(256), n), number(0));
+    let cases = [
+        (cx.dim_add(n, missing), "max(n, 256)"),
+        (cx.dim_max(number(256), n), "max(n, 256)"),
+        (cx.dim_min(n, m), "min(m, n)"),
+        (cx.dim_sub(n, cx.dim_max(plus(n, -5), number(0))), "min(n, 5)"),
+        (cx.dim_sub(n, cx.dim_min(n, number(5))), "max(n + -5, 0)"),
+        (cx.dim_add(m, cx.dim_max(n, number(5))), "m + max(n, 5)"),
+        (cx.dim_add(cx.dim_min(n, m), missing), "max(-1*n + 256, 0) + min(m, n)"),
     ];
     for (dim, expected) in cases {
         assert_eq!(text(&cx, dim), expected);
@@ -75,12 +96,14 @@ fn the_normal_form_changes_no_value() {
             let (b, of_b) = known[random.below(count) as usize];
             let by = 2 + random.below(7) as i64;
             let factor = random.below(7) as i64 - 3;
-            let next = match random.below(6) {
+            let next = match random.below(8) {
                 0 => (cx.dim_floor_div(a, cx.dim(by)), of_a.map(|a| a.div_euclid(by))),
                 1 => (cx.dim_floor_mod(a, cx.dim(by)), of_a.map(|a| a.rem_euclid(by))),
                 2 => (cx.dim_mul(a, cx.dim(factor)), of_a.map(|a| a * factor)),
                 3 => (cx.dim_add(a, cx.dim(factor)), of_a.map(|a| a + factor)),
                 4 => (cx.dim_sub(a, b), std::array::from_fn(|at| of_a[at] - of_b[at])),
+                5 => (cx.dim_min(a, b), std::array::from_fn(|at| of_a[at].min(of_b[at]))),
+                6 => (cx.dim_max(a, b), std::array::from_fn(|at| of_a[at].max(of_b[at]))),
                 _ => (cx.dim_add(a, b), std::array::from_fn(|at| of_a[at] + of_b[at])),
             };
             known.push(next);

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ir::{Context, Dim, DimView, Term, TermKind, Terms, dim_division};
+use crate::ir::{Context, Dim, DimView, Term, TermKind, Terms, dim_choice, dim_division};
 
 /// Factors in all that the parts of a product may have once it is multiplied out.
 const LARGEST_PRODUCT: usize = 2048;
@@ -27,7 +27,8 @@ pub(super) fn add(cx: &(impl Context + ?Sized), parts: &[(Dim, i64)]) -> Dim {
     for &(dim, scale) in parts {
         sum.add(terms, dim, scale);
     }
-    dim_division::rounded(cx, sum).build(cx)
+    let sum = dim_division::rounded(cx, sum);
+    dim_choice::spread(cx, &sum).unwrap_or_else(|| sum.build(cx))
 }
 
 /// The product of all `parts`.
@@ -110,7 +111,11 @@ pub(super) fn binary(cx: &(impl Context + ?Sized), kind: TermKind, a: Dim, b: Di
     };
     match folded {
         Some(value) => cx.dim(value),
-        None => Dim(cx.intern(kind, 0, 0, &[a.into(), b.into()]).0),
+        None => {
+            let is_choice = matches!(kind, TermKind::DIM_MIN | TermKind::DIM_MAX);
+            let [a, b] = if is_choice { dim_choice::in_order(terms, a, b) } else { [a, b] };
+            Dim(cx.intern(kind, 0, 0, &[a.into(), b.into()]).0)
+        }
     }
 }
 

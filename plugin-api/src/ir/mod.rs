@@ -12,6 +12,7 @@ mod callee;
 mod context;
 mod device;
 mod dim;
+mod dim_choice;
 mod dim_division;
 mod dim_math;
 mod dim_text;
