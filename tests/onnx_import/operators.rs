@@ -425,3 +425,18 @@ fn a_signal_without_parts_is_real() {
     };
     assert_eq!(of_frames(&[N(2), N(40)]), of_frames(&[N(2), N(40), N(1)]));
 }
+
+/// As numpy has it, whatever the elements are.
+#[test]
+fn vectors_of_integers_are_rows_and_columns() {
+    let (uint8, int8) = (2, 3);
+    let of = |a: &[D], b: &[D]| {
+        let model = model(17).input("a", uint8, a).input("b", int8, b);
+        let text = model.node("MatMulInteger", &["a", "b"], &["y"], &[]).output("y").text();
+        let head = text.lines().next().unwrap_or_default().to_owned();
+        head.split_once("-> ").map_or(head.clone(), |(_, result)| result.to_owned())
+    };
+    assert_eq!(of(&[N(4)], &[N(4), N(3)]), "i32[3]");
+    assert_eq!(of(&[N(2), N(4)], &[N(4)]), "i32[2]");
+    assert_eq!(of(&[N(4)], &[N(4)]), "i32[]");
+}

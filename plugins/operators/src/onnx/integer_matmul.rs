@@ -3,19 +3,20 @@
 use tenon_plugin_api::rule::prelude::*;
 
 use crate::onnx::steps::{cast_to, reshape_to};
+use crate::product::matmul::numpy_product;
 
 /// `MatMulInteger`: (a - its zero point) times (b - its zero point).
 #[rule(import.onnx, key = "MatMulInteger", since = 10)]
 fn matmul_integer(node: &mut Node<'_>) -> Outputs {
     let [a, b] = [moved(node, 0, 2, Side::Left)?, moved(node, 1, 3, Side::Right)?];
-    Ok(vec![node.apply("matmul", &[a, b])?])
+    Ok(vec![numpy_product(node, a, b)?])
 }
 
 /// `QLinearMatMul`: the same on the scales of the factors, put on the scale of the result.
 #[rule(import.onnx, key = "QLinearMatMul", since = 10)]
 fn quantized_matmul(node: &mut Node<'_>) -> Outputs {
     let [a, b] = [moved(node, 0, 2, Side::Left)?, moved(node, 3, 5, Side::Right)?];
-    let product = node.apply("matmul", &[a, b])?;
+    let product = numpy_product(node, a, b)?;
     let scales = [spread(node, 1, Side::Left)?, spread(node, 4, Side::Right)?];
     let on = [node.input(6)?, node.input(7)?];
     Ok(vec![requantized(node, product, scales, on)?])

@@ -172,10 +172,16 @@ fn gradient(op: &Matmul, at: &mut Adjoint<'_>) -> Result<Grads> {
     Ok(at.summed([grad_a, grad_b])?)
 }
 
-/// `MatMul`, as numpy has it: a vector counts as a row on the left and as a column on the right.
+/// `MatMul`.
 #[rule(import.onnx, key = "MatMul", since = 1)]
 fn import(node: &mut Node<'_>) -> Outputs {
-    let (mut a, mut b) = (node.input(0)?, node.input(1)?);
+    let (a, b) = (node.input(0)?, node.input(1)?);
+    Ok(vec![numpy_product(node, a, b)?])
+}
+
+/// A product as numpy has it: a vector is a row on the left, a column on the right, and not in the result.
+pub(crate) fn numpy_product(node: &mut Node<'_>, a: Value, b: Value) -> Result<Value, Problem> {
+    let (mut a, mut b) = (a, b);
     let ranks = [node.dims(a)?.len(), node.dims(b)?.len()];
     if ranks.contains(&0) {
         return invalid("a matrix product of a number");
@@ -191,7 +197,7 @@ fn import(node: &mut Node<'_>) -> Outputs {
     }
     let y = node.apply("matmul", &[a, b])?;
     match gone.is_empty() {
-        true => Ok(vec![y]),
-        false => Ok(vec![node.call("squeeze", &[y], &[("axis", gone.into())])?]),
+        true => Ok(y),
+        false => node.call("squeeze", &[y], &[("axis", gone.into())]),
     }
 }
