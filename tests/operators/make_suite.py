@@ -1632,6 +1632,8 @@ def trees():
     lists = forest(9, 3, 2, "f32", True, rng)
     gone = Const("f32", [[math.nan, 1.0], [math.nan, math.nan], [0.25, math.inf], [-math.inf, -0.0]])
     family.case("leaves_missing", "trees.leaves", [gone, *lists], lambda *a: walk(*a, depth=3), depth=3)
+    for depth in (0, 1, 2):
+        family.case(f"leaves_on_the_way_{depth}", "trees.leaves", [In("f32", 5, 2), *lists], lambda *a, d=depth: walk(*a, depth=d), depth=depth)
     family.case("leaves_no_rows", "trees.leaves", [In("f32", 0, 2), *lists], lambda *a: walk(*a, depth=3), depth=3)
     family.write()
 

@@ -11,7 +11,7 @@
 
 use tenon_plugin_api::ir::BinaryOp;
 use tenon_plugin_api::op::prelude::*;
-use tenon_plugin_api::program::{Block, Buffer, Extent, Scalar};
+use tenon_plugin_api::program::{Block, Buffer, Extent, Scalar, Stmt};
 use tenon_plugin_api::rule::prelude::*;
 
 /// Trees that are gone through at once, so that one waits for memory while others go on. Vectors of them wait longer for what they
@@ -29,6 +29,9 @@ pub struct Leaves {
 
 impl Operator for Leaves {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
+        if self.depth < 0 {
+            return cx.bad_attr("depth", self.depth, "no way has fewer steps than none");
+        }
         let x = cx.tensor_of_rank(0, 2)?;
         if ![DType::F32, DType::F64].contains(&x.dtype) {
             let expected = "f32 or f64".into();
@@ -77,8 +80,16 @@ impl Operator for Leaves {
         let mut found = Vec::with_capacity(x.shape()[0] * roots.len());
         for row in 0..x.shape()[0] {
             let row = &x_values[row * columns..(row + 1) * columns];
-            let leaf = |&root: &u32| (0..self.depth).fold(root, |at, _| next(row, at));
-            found.extend(roots.iter().map(leaf));
+            for &root in roots.iter() {
+                let mut at = root;
+                for _ in 0..self.depth {
+                    match next(row, at) {
+                        leaf if leaf == at => break,
+                        next => at = next,
+                    }
+                }
+                found.push(at);
+            }
         }
         Ok(vec![Tensor::from_vec(vec![x.shape()[0], roots.len()], found)])
     }
@@ -101,46 +112,28 @@ fn program(op: &Leaves, program: &mut Program) -> Result<()> {
     let count = at_once(program.dim_value(trees));
     let groups = cx.dim_floor_div(cx.dim_add(trees, cx.dim(count - 1)), cx.dim(count));
     let trees = trees.index(program);
-    let rounds = program.index((op.depth + STEPS - 1) / STEPS);
-    let rounds = walk.x.shape()[1].index(program).gt(0).select(rounds, zero);
+    let has_columns = walk.x.shape()[1].index(program).gt(0);
+    let rounds = has_columns.select(program.index(op.depth / STEPS), zero);
     program.sweep(&[rows], &[groups], |row, group| {
         let mut body = program.block();
         let at = body.local("at", DType::U32, &[count]);
         let is_open = body.local("is_open", DType::I64, &[1]);
         // Of the last group some are the last tree.
         let tree = |lane: i64| (group[0] * count + lane).min(trees - 1);
-        let lanes = || (0..count).map(|lane| (lane, [program.index(lane)]));
-        for (lane, place) in lanes() {
-            body.push(at.set(&place, walk.roots.at(&[tree(lane)])));
+        for lane in 0..count {
+            body.push(at.set(&[program.index(lane)], walk.roots.at(&[tree(lane)])));
         }
+        // The steps that are no round come first, so that there are as many as said.
+        let before = walk.steps(&at, row[0], op.depth % STEPS, |_| program.seq(&[]));
+        body.push(program.when(has_columns, before));
         body.push(is_open.set(&[zero], one));
         body.push(program.in_turn(rounds, |_| {
-            let mut round = program.block();
-            let mut nodes: Vec<_> =
-                lanes().map(|(_, place)| round.bind("at", at.at(&place))).collect();
-            let mut moved = None;
-            for step in 1..=STEPS {
-                for node in &mut nodes {
-                    let next = walk.step(&mut round, row[0], *node);
-                    if step == STEPS {
-                        let has_moved = next.binary(BinaryOp::Ne, *node);
-                        moved = Some(moved.map_or(has_moved, |moved: Scalar<'_>| {
-                            moved.binary(BinaryOp::Or, has_moved)
-                        }));
-                    }
-                    *node = next;
-                }
-            }
-            for ((_, place), node) in lanes().zip(nodes) {
-                round.push(at.set(&place, node));
-            }
-            if let Some(moved) = moved {
-                round.push(is_open.set(&[zero], moved.select(one, zero)));
-            }
-            program.when(is_open.at(&[zero]).gt(0), round.finish())
+            let round = walk
+                .steps(&at, row[0], STEPS, |moved| is_open.set(&[zero], moved.select(one, zero)));
+            program.when(is_open.at(&[zero]).gt(0), round)
         }));
-        for (lane, place) in lanes() {
-            body.push(out.set(&[row[0], tree(lane)], at.at(&place)));
+        for lane in 0..count {
+            body.push(out.set(&[row[0], tree(lane)], at.at(&[program.index(lane)])));
         }
         body.finish()
     });
@@ -181,6 +174,35 @@ impl<'p> Walk<'p> {
             falses: input(5),
             missing: (program.inputs().len() > 6).then(|| input(6)),
         }
+    }
+
+    /// So many steps from each of the nodes `at`, and what then becomes of whether the last one led anywhere.
+    fn steps(
+        &self,
+        at: &Buffer<'p>,
+        row: Scalar<'p>,
+        count: i64,
+        then: impl FnOnce(Scalar<'p>) -> Stmt,
+    ) -> Stmt {
+        let program = row.program();
+        let lanes = program.dim_value(at.shape()[0]).unwrap_or(0);
+        let places: Vec<_> = (0..lanes).map(|lane| [program.index(lane)]).collect();
+        let mut block = program.block();
+        let mut nodes: Vec<_> = places.iter().map(|place| block.bind("at", at.at(place))).collect();
+        let mut moved = None;
+        for _ in 0..count {
+            let next: Vec<_> = nodes.iter().map(|&node| self.step(&mut block, row, node)).collect();
+            let each = next.iter().zip(&nodes).map(|(next, &at)| next.binary(BinaryOp::Ne, at));
+            moved = each.reduce(|one, other| one.binary(BinaryOp::Or, other));
+            nodes = next;
+        }
+        for (place, node) in places.iter().zip(nodes) {
+            block.push(at.set(place, node));
+        }
+        if let Some(moved) = moved {
+            block.push(then(moved));
+        }
+        block.finish()
     }
 
     /// The place of a node in the lists.

@@ -20,7 +20,8 @@ use crate::{attempt, transposes};
 /// of products of 1 to 197 rows by sums of 16 to 768 elements, in vectors of 512 bits.
 const COPIED: i64 = 4;
 
-/// Copies the matrix that has the columns of a product whose operands lie along the sum, where that is the shorter way; the block that copies.
+/// Copies the matrix that has the columns of a product whose operands lie along the sum, where that is the shorter way; the block that
+/// copies.
 pub(super) fn columns_beside(
     schedule: &mut Schedule,
     [sum, out]: [Block; 2],
@@ -32,14 +33,14 @@ pub(super) fn columns_beside(
         return None;
     }
     let mut copy = None;
-    attempt(schedule, |schedule| {
+    let is_done = attempt(schedule, |schedule| {
         copy = Some(turn(schedule, &operands, lanes)?);
         match Operands::of(schedule, sum, out, lanes)?.form {
             Form::Columns => Ok(()),
             _ => no_product(),
         }
-    })
-    .then_some(copy?)
+    });
+    copy.filter(|_| is_done)
 }
 
 /// Whether rows share each element that is copied so often that their sums take longer to be added up.
