@@ -67,7 +67,6 @@ impl<'cx> Assembler<'cx, '_> {
             (F32 | F64, Signed(bits) | Unsigned(bits)) => self.float_to_int(to, bits, x),
             (Signed(_) | Unsigned(_), Bool) => self.is_not_zero(x),
             (Signed(_), F32 | F64) => self.convert(Op::SIToFP, x, to.register(self.cx)),
-            (Unsigned(64), F32 | F64) => self.u64_to_float(to, x),
             (Unsigned(_) | Bool, F32 | F64) => self.convert(Op::UIToFP, x, to.register(self.cx)),
             (Bool, Signed(_) | Unsigned(_)) => self.convert(Op::ZExt, x, to.register(self.cx)),
             (Signed(a) | Unsigned(a), Signed(b) | Unsigned(b)) => {
@@ -141,19 +140,6 @@ impl<'cx> Assembler<'cx, '_> {
         let mut result = self.select(is_number, least?, zero?)?;
         result = self.select(is_within, self.convert(op, x, to.register(self.cx))?, result)?;
         self.select(is_beyond, largest?, result)
-    }
-
-    /// A u64 as a float, the nearest. Halved where the top bit is set, with the lost bit kept for the
-    /// rounding: LLVM's SLP vectorizer takes a `uitofp` of a sign-extended number for one of the narrow
-    /// number.
-    fn u64_to_float(&self, to: Class, x: BasicValueEnum<'cx>) -> Result<BasicValueEnum<'cx>> {
-        let float = to.register(self.cx);
-        let small = self.convert(Op::SIToFP, x, float)?;
-        let half = self.int_op(Op::Or, self.shift(Op::LShr, x, 1)?, self.masked(x, 1)?)?;
-        let half = self.convert(Op::SIToFP, half, float)?;
-        let large = self.float_op(Op::FMul, half, self.float_like(half, 2.0)?)?;
-        let is_large = self.compare_ints(IntPredicate::SLT, x, self.int_like(x, 0)?)?;
-        self.select(is_large, large, small)
     }
 
     /// An f64 as the f32 that has an odd last bit unless it is exact: rounding that further rounds once.
