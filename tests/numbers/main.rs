@@ -14,6 +14,7 @@ mod nans;
 mod promises;
 mod rewrites;
 mod run;
+mod scaling;
 mod sweep;
 
 use std::process::ExitCode;
@@ -30,11 +31,12 @@ pub(crate) const TOLERANCES: [(&str, u64); 4] = [("f16", 1), ("bf16", 1), ("f32"
 type Check = fn(Machine) -> Result<(), Failed>;
 
 fn main() -> ExitCode {
-    let groups: [(&str, Check); 4] = [
+    let groups: [(&str, Check); 5] = [
         ("functions_of_floats", sweep::functions),
         ("no_number_is_contagious", nans::check),
         ("integers_at_their_extremes", integers::check),
         ("zeros_around_data_are_multiplied", borders::zeros_are_multiplied),
+        ("products_with_powers_of_two_are_rounded_once", scaling::check),
     ];
     let others = [
         Trial::test("rewrites_at_the_extremes", rewrites::check),

@@ -110,6 +110,7 @@ pub const INTRINSICS: &[IntrinsicDef] = {
         },
         IntrinsicDef::new("round", 1, Floats),
         IntrinsicDef::new("rsqrt", 1, Floats),
+        IntrinsicDef::new("scaleb", 2, Floats),
         IntrinsicDef::new("shl", 2, Ints),
         IntrinsicDef::new("shr", 2, Ints),
         IntrinsicDef::new("sigmoid", 1, Floats),

@@ -5,7 +5,9 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi::guard::guard;
 use crate::abi::host::Host;
-use crate::ir::{AttrValue, Attrs, AttrsView, Context, Symbol, Term, TermKind, Terms, Type};
+use crate::ir::{
+    AttrValue, Attrs, AttrsView, Context, Symbol, Term, TermKind, TermView, Terms, Type,
+};
 use crate::op::{OpEffect, OpPattern};
 use crate::pass::{Function, Module, PassError, Result};
 use crate::program::TARGET;
@@ -75,6 +77,12 @@ impl PassContext {
             Some(name) => self.with_attr(attrs, TARGET, AttrValue::Term(name)),
             None => attrs,
         }
+    }
+
+    /// Whether the processor of [`Self::target`] has a feature, by LLVM's name for it: `avx512f`.
+    pub fn has_feature(&self, name: &str) -> bool {
+        let Some(TermView::List(features)) = self.target().get("features") else { return false };
+        features.iter().any(|&feature| self.terms().view(feature) == TermView::Str(name))
     }
 
     /// Whether floats are to be computed as the model says it: no pass may change how a result is rounded.

@@ -67,7 +67,7 @@ fn convert_to_dots(func: Function, _: &Module, cx: &PassContext) -> Result<Funct
 
 /// The dtype of the data that instructions for dot products read, of vectors as long as the target wants them; none where it has none.
 pub(crate) fn data_of_dots(cx: &PassContext) -> Option<DType> {
-    let has = |features: &[&str]| features.iter().any(|feature| has_feature(cx, feature));
+    let has = |features: &[&str]| features.iter().any(|feature| cx.has_feature(feature));
     match cx.target().int("vector_bits") {
         Some(512) if has(&["avx512vnni"]) => Some(DType::U8),
         Some(256) if has(&["avx512vnni", "avxvnni"]) => Some(DType::U8),
@@ -75,12 +75,6 @@ pub(crate) fn data_of_dots(cx: &PassContext) -> Option<DType> {
         Some(128) if has(&["dotprod"]) => Some(DType::I8),
         _ => None,
     }
-}
-
-/// Whether the processor has a feature.
-pub(crate) fn has_feature(cx: &PassContext, name: &str) -> bool {
-    let Some(TermView::List(features)) = cx.target().get("features") else { return false };
-    features.iter().any(|&feature| cx.terms().view(feature) == TermView::Str(name))
 }
 
 /// `(x - zero) w`, with bytes x and a constant w.

@@ -27,7 +27,7 @@
 
 use tenon_plugin_api::prelude::*;
 
-use crate::convert_to_dots::{Channels, LANES, has_feature, packed, padded, rounded_up, with_rows};
+use crate::convert_to_dots::{Channels, LANES, packed, padded, rounded_up, with_rows};
 
 /// Products that an instruction adds in each column, and those of a tile.
 const DEPTH: i64 = 2;
@@ -89,7 +89,7 @@ struct Options {
 
 /// What the depth of a product has to be a multiple of, where there are tiles of bf16 or fast instructions.
 fn depth_of_dots(cx: &PassContext) -> Option<i64> {
-    match has_feature(cx, "amx-bf16") {
+    match cx.has_feature("amx-bf16") {
         true => Some(TILE),
         false => has_fast_pairs(cx).then_some(DEPTH),
     }
@@ -99,7 +99,7 @@ fn depth_of_dots(cx: &PassContext) -> Option<i64> {
 pub(crate) fn has_fast_pairs(cx: &PassContext) -> bool {
     let target = cx.target();
     let is_fast = target.str("cpu").is_some_and(|cpu| cpu.starts_with("znver"));
-    is_fast && has_feature(cx, "avx512bf16") && target.int("vector_bits") == Some(512)
+    is_fast && cx.has_feature("avx512bf16") && target.int("vector_bits") == Some(512)
 }
 
 /// Whether the right matrix of a product lies column by column; none where it is no plain product.

@@ -14,7 +14,6 @@
 
 use tenon_plugin_api::prelude::*;
 
-use crate::convert_to_dots::has_feature;
 use crate::scaled::Clipped;
 
 /// More steps than a byte has are not worth the time to try them; those of 16 bits are.
@@ -54,7 +53,7 @@ fn multiply_by_reciprocal(func: Function, _: &Module, cx: &PassContext) -> Resul
 /// Whether the processor multiplies and adds with one rounding.
 fn has_fma(cx: &PassContext) -> bool {
     match cx.target().str("architecture") {
-        Some("x86_64") => has_feature(cx, "fma"),
+        Some("x86_64") => cx.has_feature("fma"),
         Some(_) => true,
         None => false,
     }

@@ -33,6 +33,7 @@ pub(crate) fn lower(steps: &mut Steps<'_>, name: &str, args: &[Expr]) -> Option<
         ("cos", _) => trigonometric::cos,
         ("tan", _) => trigonometric::tan,
         ("pow", &[x, y]) => return power::pow(steps, x, y),
+        ("scaleb", &[x, n]) => return scaled(steps, x, n, dtype),
         _ => return None,
     };
     match (dtype, args) {
@@ -48,6 +49,14 @@ pub(crate) fn lower(steps: &mut Steps<'_>, name: &str, args: &[Expr]) -> Option<
         }
         _ => None,
     }
+}
+
+fn scaled(steps: &mut Steps<'_>, x: Expr, n: Expr, dtype: DType) -> Option<Expr> {
+    let is_short = dtype.is_float() && dtype.bits() < 32;
+    let [x, n] = [x, n].map(|it| if is_short { steps.rw.cast(it, DType::F32) } else { it });
+    let [x, n] = [steps.name("x", x), steps.name("n", n)];
+    let result = exponential::scaleb(steps, x, n);
+    Some(if is_short { steps.rw.cast(result, dtype) } else { result })
 }
 
 /// One of the functions that are computed in f64 whatever is asked for.

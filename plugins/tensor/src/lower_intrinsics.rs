@@ -25,10 +25,12 @@ use tenon_plugin_api::prelude::*;
 use crate::intrinsics::{Steps, lower};
 
 /// The functions that are replaced.
-const FUNCTIONS: [&str; 17] = [
+const FUNCTIONS: [&str; 18] = [
     "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "exp", "log", "pow",
-    "sigmoid", "sin", "sinh", "tan", "tanh",
+    "scaleb", "sigmoid", "sin", "sinh", "tan", "tanh",
 ];
+/// The one of them that processors with AVX-512 have an instruction for.
+const SCALING: &str = "scaleb";
 
 /// Replaces `exp`, `log` and their like by arithmetic.
 #[pass(
@@ -39,9 +41,10 @@ const FUNCTIONS: [&str; 17] = [
     before = ["tir.VectorizeLoop"],
     idempotent = true
 )]
-fn lower_intrinsics(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimFunc> {
+fn lower_intrinsics(func: PrimFunc, _: &Module, cx: &PassContext) -> Result<PrimFunc> {
     let body = func.view();
-    let has_function = functions_inside(body);
+    let has_scaling = cx.has_feature("avx512f");
+    let has_function = functions_inside(body, has_scaling);
     let mut rw = func.edit();
     // Sequences that stand for one statement; the sequences around them take them in.
     let mut expanded: HashMap<Expr, Vec<Expr>> = HashMap::new();
@@ -57,7 +60,8 @@ fn lower_intrinsics(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimF
                 rw.replace(stmt, flat);
             }
         } else if body.operands(stmt).iter().any(|operand| has_function[operand]) {
-            let stmts = expand(&mut rw, stmt, &has_function)?;
+            let steps = Steps::new(&mut rw, has_scaling);
+            let stmts = expand(steps, stmt, &has_function)?;
             let seq = rw.seq(&stmts);
             rw.replace(stmt, seq);
             expanded.insert(seq, stmts);
@@ -66,12 +70,16 @@ fn lower_intrinsics(func: PrimFunc, _: &Module, _: &PassContext) -> Result<PrimF
     Ok(rw.finish()?.into())
 }
 
+fn is_lowered(name: &str, has_scaling: bool) -> bool {
+    FUNCTIONS.contains(&name) && !(has_scaling && name == SCALING)
+}
+
 /// For each expression whether one of the functions is in it.
-fn functions_inside(body: BodyView<'_>) -> SideTable<bool> {
+fn functions_inside(body: BodyView<'_>, has_scaling: bool) -> SideTable<bool> {
     let mut inside = SideTable::new(body, false);
     for expr in body.post_order() {
         let is_function = match body.view(expr) {
-            View::Intrinsic { name, .. } => FUNCTIONS.contains(&body.terms().str(name)),
+            View::Intrinsic { name, .. } => is_lowered(body.terms().str(name), has_scaling),
             _ => false,
         };
         let has_operand = || body.operands(expr).iter().any(|operand| inside[operand]);
@@ -81,8 +89,7 @@ fn functions_inside(body: BodyView<'_>) -> SideTable<bool> {
 }
 
 /// The steps that a statement needs, and the statement that uses them.
-fn expand(rw: &mut Rewriter, stmt: Expr, has_function: &SideTable<bool>) -> Result<Vec<Expr>> {
-    let mut steps = Steps::new(rw);
+fn expand(mut steps: Steps<'_>, stmt: Expr, has_function: &SideTable<bool>) -> Result<Vec<Expr>> {
     let mut copies: HashMap<Expr, Expr> = HashMap::new();
     let mut stack: Vec<(Expr, bool)> =
         steps.rw.body().operands(stmt).iter().rev().map(|operand| (operand, false)).collect();
@@ -103,7 +110,7 @@ fn expand(rw: &mut Rewriter, stmt: Expr, has_function: &SideTable<bool>) -> Resu
         let copy = replace(&mut steps, expr, &operands).map_err(|error| error.at(expr))?;
         copies.insert(expr, copy);
     }
-    let mut stmts = steps.lets;
+    let Steps { rw, lets: mut stmts, .. } = steps;
     let operands: Vec<Expr> = rw
         .body()
         .operands_keeping_binders(stmt)
@@ -119,7 +126,7 @@ fn replace(steps: &mut Steps<'_>, expr: Expr, operands: &[Expr]) -> Result<Expr>
         View::Intrinsic { name, .. } => steps.rw.name_of(name),
         _ => String::new(),
     };
-    if !FUNCTIONS.contains(&name.as_str()) {
+    if !is_lowered(&name, steps.has_scaling) {
         return Ok(steps.rw.rebuild(expr, operands));
     }
     lower(steps, &name, operands).ok_or_else(|| {

@@ -30,7 +30,13 @@ impl Backend for NoBackend {
     }
 
     fn abilities(&self, _: &Processor) -> Result<Abilities, BackendError> {
-        Ok(Abilities { vector_bits: 128, has_fma: false, has_half: false, has_rounding: false })
+        Ok(Abilities {
+            vector_bits: 128,
+            has_fma: false,
+            has_half: false,
+            has_rounding: false,
+            has_scaling: false,
+        })
     }
 
     fn features(&self, _: &Processor) -> Vec<&'static str> {

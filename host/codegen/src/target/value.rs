@@ -48,6 +48,8 @@ pub struct Abilities {
     pub has_half: bool,
     /// Rounding a float to a whole number.
     pub has_rounding: bool,
+    /// Whether it multiplies by powers of two as AVX-512 does.
+    pub has_scaling: bool,
 }
 
 impl Target {
@@ -147,6 +149,11 @@ impl Target {
     /// Whether a float is rounded to a whole number by an instruction; likewise.
     pub fn has_rounding(&self) -> bool {
         self.abilities.has_rounding
+    }
+
+    /// Whether a float is multiplied by a power of two by an instruction of AVX-512; elsewhere by arithmetic.
+    pub fn has_scaling(&self) -> bool {
+        self.abilities.has_scaling
     }
 
     /// The data caches.

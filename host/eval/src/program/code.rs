@@ -227,6 +227,7 @@ functions! {
     Math2 {
         Pow = "pow",
         Copysign = "copysign",
+        ScaleB = "scaleb",
     }
 }
 

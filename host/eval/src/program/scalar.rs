@@ -177,6 +177,7 @@ pub(super) fn math2(function: Math2, x: f64, y: f64) -> f64 {
     match function {
         Math2::Pow => x.powf(y),
         Math2::Copysign => x.copysign(y),
+        Math2::ScaleB => libm::ldexp(x, y.floor() as i32),
     }
 }
 

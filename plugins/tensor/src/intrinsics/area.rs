@@ -73,10 +73,10 @@ pub(super) fn asinh(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let size = steps.abs(x);
     let size = steps.name("size", size);
     let far = log_of_both(steps, size, 1.0);
-    let far = steps.with_sign_of(far, x);
     let near = odd(steps, x, &ASINH);
     let is_near = steps.compare(BinaryOp::Lt, size, 0.5);
     let result = steps.select(is_near, near, far);
+    let result = steps.with_sign_of(result, x);
     steps.name("asinh", result)
 }
 
@@ -109,10 +109,10 @@ pub(super) fn atanh(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let half = steps.number(x, 0.5);
     let far = steps.mul(far, half);
     let far = steps.name("far", far);
-    let far = steps.with_sign_of(far, x);
     let near = odd(steps, x, &ATANH);
     let is_near = steps.compare(BinaryOp::Lt, size, 0.5);
     let result = steps.select(is_near, near, far);
+    let result = steps.with_sign_of(result, x);
     steps.name("atanh", result)
 }
 

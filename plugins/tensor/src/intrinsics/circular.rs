@@ -62,8 +62,8 @@ pub(super) fn asin(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let quarter = steps.number(x, FRAC_PI_2);
     let far = steps.sub(quarter, rest);
     let far = steps.name("far", far);
-    let far = steps.with_sign_of(far, x);
     let result = steps.select(parts.is_near, near, far);
+    let result = steps.with_sign_of(result, x);
     steps.name("asin", result)
 }
 

@@ -106,7 +106,6 @@ fn erf_f64(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let one = steps.number(x, 1.0);
     let far = steps.sub(one, complement);
     let far = steps.name("far", far);
-    let far = steps.with_sign_of(far, x);
 
     let square = steps.mul(x, x);
     let square = steps.name("square", square);
@@ -114,6 +113,7 @@ fn erf_f64(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let near = steps.mul(near, x);
     let is_near = steps.compare(BinaryOp::Lt, distance, 1.0);
     let result = steps.select(is_near, near, far);
+    let result = steps.with_sign_of(result, x);
     steps.name("erf", result)
 }
 
@@ -133,7 +133,6 @@ fn erf_f32(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let one = steps.number(x, 1.0);
     let far = steps.fma(negative, root, one);
     let far = steps.name("far", far);
-    let far = steps.with_sign_of(far, x);
 
     let square = steps.mul(x, x);
     let square = steps.name("square", square);
@@ -141,5 +140,6 @@ fn erf_f32(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let near = steps.fma(tail, x, x);
     let is_near = steps.compare(BinaryOp::Lt, distance, BORDER);
     let result = steps.select(is_near, near, far);
+    let result = steps.with_sign_of(result, x);
     steps.name("erf", result)
 }

@@ -1,7 +1,7 @@
 //! `sigmoid`, `tanh`, `sinh` and `cosh`.
 //!
-//! Both go through `exp` of a negative number, which cannot leave the range. Near zero `tanh` would lose
-//! its digits that way; there it is the polynomial of Cephes' `tanhf`, and of f64 the quotient of `tanh` (Moshier).
+//! The first two go through `exp` of a negative number, which cannot leave the range; `tanh` takes it less one, whose digits are all
+//! there near zero.
 //!
 //! `sinh` and `cosh` are computed in f64, and rounded once where less is asked for. Near zero `sinh` is Taylor's polynomial. Where
 //! `exp` would leave the range and they do not, they are made of the exponential of the half.
@@ -9,23 +9,6 @@
 use tenon_plugin_api::prelude::*;
 
 use super::{Steps, exponential};
-
-const TANH_F32: [f64; 5] = [
-    -5.704_988_727_45e-3,
-    2.063_908_879_54e-2,
-    -5.373_971_555_31e-2,
-    1.333_144_220_36e-1,
-    -3.333_328_194_22e-1,
-];
-
-/// Numerator and denominator for f64.
-const TANH_F64: [&[f64]; 2] = [
-    &[-9.643_991_794_250_523e-1, -9.928_772_310_019_185e1, -1.614_687_684_417_084_5e3],
-    &[1.0, 1.128_116_784_916_329_3e2, 2.235_488_390_601_004_5e3, 4.844_063_053_251_255e3],
-];
-
-/// Below this `tanh` is a polynomial.
-const TANH_BORDER: f64 = 0.625;
 
 /// `1 / (1 + exp(-x))`, which is also `exp(x) / (1 + exp(x))`; of an f32 or an f64.
 pub(super) fn sigmoid(steps: &mut Steps<'_>, x: Expr) -> Expr {
@@ -42,30 +25,17 @@ pub(super) fn sigmoid(steps: &mut Steps<'_>, x: Expr) -> Expr {
     steps.name("sigmoid", result)
 }
 
-/// `tanh(x)` of an f32 or an f64: `(1 - t) / (1 + t)` with `t = exp(-2*|x|)`, with the sign of `x`.
+/// `tanh(x)` of an f32 or an f64: `-t / (2 + t)` with `t = exp(-2*|x|) - 1`, with the sign of `x`.
 pub(super) fn tanh(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let distance = steps.abs(x);
-    let distance = steps.name("distance", distance);
     let minus_two = steps.number(x, -2.0);
     let falling = steps.mul(distance, minus_two);
     let falling = steps.name("falling", falling);
-    let exp = exponential::exp(steps, falling);
-    let one = steps.number(x, 1.0);
-    let (above, below) = (steps.sub(one, exp), steps.add(one, exp));
-    let far = steps.div(above, below);
-    let far = steps.name("far", far);
-    let far = steps.with_sign_of(far, x);
-
-    let square = steps.mul(x, x);
-    let square = steps.name("square", square);
-    let tail = match steps.is_f64(x) {
-        true => steps.quotient(square, TANH_F64),
-        false => steps.polynomial(square, &TANH_F32),
-    };
-    let tail = steps.mul(tail, square);
-    let near = steps.fma(tail, x, x);
-    let is_near = steps.compare(BinaryOp::Lt, distance, TANH_BORDER);
-    let result = steps.select(is_near, near, far);
+    let less = exponential::exp_less_one(steps, falling);
+    let two = steps.number(x, 2.0);
+    let below = steps.add(less, two);
+    let result = steps.div(less, below);
+    let result = steps.with_sign_of(result, x);
     steps.name("tanh", result)
 }
 
@@ -90,7 +60,6 @@ pub(super) fn sinh(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let [rising, falling] = half_exponentials(steps, x);
     let far = steps.sub(rising, falling);
     let far = steps.name("far", far);
-    let far = steps.with_sign_of(far, x);
     let square = steps.mul(x, x);
     let square = steps.name("square", square);
     let tail = steps.polynomial(square, &SINH);
@@ -99,6 +68,7 @@ pub(super) fn sinh(steps: &mut Steps<'_>, x: Expr) -> Expr {
     let size = steps.abs(x);
     let is_near = steps.compare(BinaryOp::Lt, size, 1.0);
     let result = steps.select(is_near, near, far);
+    let result = steps.with_sign_of(result, x);
     steps.name("sinh", result)
 }
 

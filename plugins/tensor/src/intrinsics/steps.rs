@@ -7,11 +7,13 @@ pub(crate) struct Steps<'a> {
     pub(crate) rw: &'a mut Rewriter,
     /// The names, as `let` statements in order.
     pub(crate) lets: Vec<Expr>,
+    /// Whether `scaleb` is an instruction.
+    pub(crate) has_scaling: bool,
 }
 
 impl<'a> Steps<'a> {
-    pub(crate) fn new(rw: &'a mut Rewriter) -> Self {
-        Self { rw, lets: Vec::new() }
+    pub(crate) fn new(rw: &'a mut Rewriter, has_scaling: bool) -> Self {
+        Self { rw, lets: Vec::new(), has_scaling }
     }
 
     /// Whether the arithmetic on `value` is that of f64.
@@ -94,12 +96,9 @@ impl<'a> Steps<'a> {
         self.select(is_high, high, a)
     }
 
-    /// `value` with its sign turned where `sign` is negative.
+    /// The size of `value` with the sign of `sign`.
     pub(crate) fn with_sign_of(&mut self, value: Expr, sign: Expr) -> Expr {
-        let is_negative = self.compare(BinaryOp::Lt, sign, 0.0);
-        let zero = self.number(value, -0.0);
-        let negative = self.sub(zero, value);
-        self.select(is_negative, negative, value)
+        self.rw.intrinsic("copysign", &[value, sign])
     }
 
     /// `((c[0]*x + c[1])*x + …)*x + c[n]`, each step rounded once.

@@ -9,7 +9,7 @@ use inkwell::module::Module;
 use thiserror::Error;
 
 /// Known to be selected on every processor we compile for, scalar and vector.
-const ALLOWED: [&str; 66] = [
+const ALLOWED: [&str; 67] = [
     "abs",
     "assume",
     "bitreverse",
@@ -34,6 +34,8 @@ const ALLOWED: [&str; 66] = [
     "invariant.end",
     "invariant.start",
     "is.fpclass",
+    // Where there is an instruction for it.
+    "ldexp",
     "lifetime.end",
     "lifetime.start",
     "masked.compressstore",

@@ -28,8 +28,13 @@ define float @rounded(float %a) {
   %b = call float @llvm.floor.f32(float %a)
   ret float %b
 }
+define float @scaled(float %a, i32 %b) {
+  %c = call float @llvm.ldexp.f32.i32(float %a, i32 %b)
+  ret float %c
+}
 declare float @llvm.fma.f32(float, float, float)
 declare float @llvm.floor.f32(float)
+declare float @llvm.ldexp.f32.i32(float, i32)
 ";
 
 /// Compiles for `processor`, whose names must have been checked, and reads the assembly.
@@ -70,5 +75,6 @@ fn read(architecture: Architecture, assembly: &str) -> Abilities {
         has_fma: !has("fmaf"),
         has_half: !has("__extendhfsf2"),
         has_rounding: !has("floorf"),
+        has_scaling: has("vscalef"),
     }
 }

@@ -211,6 +211,16 @@ impl<'cx> Assembler<'cx, '_> {
         }
     }
 
+    /// Whether it is an f64, or a vector of them.
+    pub(super) fn is_double(&self, value: BasicValueEnum<'cx>) -> bool {
+        let f64 = self.cx.f64_type();
+        match value {
+            BasicValueEnum::FloatValue(value) => value.get_type() == f64,
+            BasicValueEnum::VectorValue(value) => value.get_type().get_element_type() == f64.into(),
+            _ => false,
+        }
+    }
+
     /// A vector of `lanes` lanes, all of them `value`.
     pub(super) fn splat(
         &self,

@@ -111,6 +111,7 @@ impl<'cx> Assembler<'cx, '_> {
             }
             Function::Abs => same("llvm.fabs"),
             Function::CopySign => same("llvm.copysign"),
+            Function::ScaleB => self.scale(x, args[1]),
             Function::Round(rounding) => self.round(rounding, x),
             // Without the instruction, `fma` would be a call for every lane.
             Function::Fma if self.target.has_fma() => same("llvm.fma"),
@@ -125,6 +126,28 @@ impl<'cx> Assembler<'cx, '_> {
             | Function::Reinterpret
             | Function::Binary(_) => Problem::malformed(format!("{function:?} of floats")),
         }
+    }
+
+    /// `x * 2^n`, rounded once: an instruction of AVX-512, which rounds `n` down.
+    fn scale(&self, x: BasicValueEnum<'cx>, n: BasicValueEnum<'cx>) -> Result<BasicValueEnum<'cx>> {
+        if !self.target.has_scaling() {
+            return Err(Problem::Left { what: "`scaleb`".to_owned(), fact: NO_INTRINSICS });
+        }
+        let is_double = self.is_double(x);
+        // A whole register has an instruction that takes `n` as it is; LLVM divides what is longer and widens what is shorter.
+        let (name, mask) = match (is_double, lanes_of(x)) {
+            (false, 16) => ("llvm.x86.avx512.mask.scalef.ps.512", self.cx.i16_type()),
+            (true, 8) => ("llvm.x86.avx512.mask.scalef.pd.512", self.cx.i8_type()),
+            _ => {
+                let n = self.intrinsic("llvm.floor", &[n.get_type()], &[n])?;
+                let int = with_lanes(self.cx.i32_type().into(), lanes_of(x));
+                let n = self.intrinsic("llvm.fptosi.sat", &[int, n.get_type()], &[n])?;
+                return self.intrinsic("llvm.ldexp", &[x.get_type(), int], &[x, n]);
+            }
+        };
+        let every_lane = mask.const_all_ones().into();
+        let rounding_of_the_machine = self.cx.i32_type().const_int(4, false).into();
+        self.intrinsic(name, &[], &[x, n, x, every_lane, rounding_of_the_machine])
     }
 
     fn int_function(
@@ -154,6 +177,7 @@ impl<'cx> Assembler<'cx, '_> {
             Function::Sqrt
             | Function::Rsqrt
             | Function::CopySign
+            | Function::ScaleB
             | Function::Reinterpret
             | Function::Binary(_) => Problem::malformed(format!("{function:?} of integers")),
         }
@@ -199,6 +223,7 @@ pub(super) enum Function {
     Rsqrt,
     Abs,
     CopySign,
+    ScaleB,
     Round(Rounding),
     Fma,
     /// A product and a sum that may be rounded once.
@@ -221,6 +246,7 @@ impl Function {
             "rsqrt" => Function::Rsqrt,
             "abs" => Function::Abs,
             "copysign" => Function::CopySign,
+            "scaleb" => Function::ScaleB,
             "floor" => Function::Round(Rounding::Down),
             "ceil" => Function::Round(Rounding::Up),
             "trunc" => Function::Round(Rounding::ToZero),
@@ -250,6 +276,7 @@ impl Function {
             | Function::BitNot
             | Function::Reinterpret => 1,
             Function::CopySign
+            | Function::ScaleB
             | Function::Shl
             | Function::Shr
             | Function::BitAnd

@@ -5,10 +5,7 @@ use inkwell::{
     values::{BasicValueEnum, InstructionOpcode as Op},
 };
 
-use super::{
-    assembler::Assembler,
-    error::{Problem, Result},
-};
+use super::{assembler::Assembler, error::Result};
 
 /// To which integer a float is rounded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,14 +43,8 @@ impl<'cx> Assembler<'cx, '_> {
         rounding: Rounding,
         x: BasicValueEnum<'cx>,
     ) -> Result<BasicValueEnum<'cx>> {
-        let is_double = match x {
-            BasicValueEnum::FloatValue(x) => x.get_type() == self.cx.f64_type(),
-            BasicValueEnum::VectorValue(x) => {
-                x.get_type().get_element_type() == self.cx.f64_type().into()
-            }
-            _ => return Problem::malformed("rounding of something that is no float"),
-        };
-        let limit = self.float_like(x, if is_double { 2f64.powi(52) } else { 2f64.powi(23) })?;
+        let limit = if self.is_double(x) { 2f64.powi(52) } else { 2f64.powi(23) };
+        let limit = self.float_like(x, limit)?;
         let magnitude = self.intrinsic("llvm.fabs", &[x.get_type()], &[x])?;
         let plain = |op, a, b| self.builder.build_binop(op, a, b, "");
         let nearest = plain(Op::FSub, plain(Op::FAdd, magnitude, limit)?, limit)?;
