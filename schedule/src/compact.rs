@@ -135,10 +135,12 @@ fn separate(schedule: &mut Schedule, alloc: Id, buffer: Expr) -> bool {
         if accesses.is_empty() {
             continue;
         }
-        // What a predicate leaves out may be what another statement wrote.
-        let always =
-            |id: &Id| schedule.tree.as_block(*id).is_some_and(|each| each.predicate.is_none());
-        if !blocks.iter().all(always)
+        // What a predicate leaves out of the buffer may be what another statement wrote.
+        let pairs = accesses.iter().zip(&blocks);
+        let leaves_nothing_out = pairs
+            .map(|(access, &block)| leaves_nothing_out(schedule, &mut space, block, access))
+            .collect::<Vec<bool>>();
+        if leaves_nothing_out.contains(&false)
             || !writes_what_it_reads(schedule, &mut space, buffer, &accesses, &blocks, &outer)
         {
             return false;
@@ -153,6 +155,24 @@ fn separate(schedule: &mut Schedule, alloc: Id, buffer: Expr) -> bool {
         schedule.tree.insert(alloc, true, vec![made]);
     }
     users.len() > 1
+}
+
+/// Whether all that the predicate of a block leaves out of an access lies outside of the buffer.
+fn leaves_nothing_out(schedule: &Schedule, space: &mut Space, id: Id, access: &Access) -> bool {
+    let Some(block) = schedule.tree.as_block(id) else { return false };
+    let Some(predicate) = block.predicate else { return true };
+    let Some(indices) = &access.indices else { return false };
+    let ends: Vec<[Sum; 2]> = schedule
+        .whole(space, access.buffer)
+        .iter()
+        .zip(indices)
+        .map(|(axis, index)| [index.clone(), axis.extent.add_int(-1).sub(index)])
+        .collect();
+    schedule.conjuncts(predicate).into_iter().all(|part| {
+        schedule.slack(space, part).is_some_and(|slack| {
+            ends.iter().flatten().any(|inside| space.is_natural(&slack.sub(inside)))
+        })
+    })
 }
 
 /// The innermost loop in which a buffer can be made, when that makes it smaller.

@@ -13,7 +13,7 @@
 //! has its own, a convolution of channels in blocks has output channels for columns and pixels for rows, and one of pixels in rows
 //! has it the other way round. Lines of rows that lie in memory as one are one. Rows are divided evenly, into tiles of two heights
 //! where need be; columns that fill no tile have one of their own. Of rows and columns whose number is not known those that fill tiles
-//! are computed so, then lower tiles and single vectors, and the few that are left one by one.
+//! are computed so, then lower tiles and single vectors, and the few that are left one by one, or in a vector that leaves lanes out.
 //! Columns stand outside of all rows, so that what is loaded in vectors stays near; where rows come from afar then, a *chunk* of them
 //! stands inside, that stays near itself.
 //! Whatever follows the sum is done to a tile while it is there.

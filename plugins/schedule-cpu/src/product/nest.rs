@@ -168,7 +168,11 @@ fn loops_over_tiles(
         Some(_) if columns.size == operands.extent(operands.column) => inner.push(column),
         _ => {
             // A loop of one step, where there is one tile: it is where the sum goes.
-            let parts = schedule.split(column, &[None, Some(columns.size)], Tail::Perfect)?;
+            let tail = match operands.is_unknown(operands.column) {
+                true if columns.size > 1 => Tail::Mask,
+                _ => Tail::Perfect,
+            };
+            let parts = schedule.split(column, &[None, Some(columns.size)], tail)?;
             outer.push(parts[0]);
             inner.push(parts[1]);
         }

@@ -133,7 +133,8 @@ impl Shape {
         let width = operands.extent(operands.column);
         let columns = match width <= MAX_VECTORS * operands.lanes {
             _ if operands.is_unknown(operands.column) => {
-                vec![vec![Part { size: 1, count: width }]]
+                let size = if operands.has_masks { operands.lanes } else { 1 };
+                vec![vec![Part { size, count: width }]]
             }
             true => vec![vec![Part { size: width, count: width }]],
             false => pieces(width, operands.lanes, operands.panel),
