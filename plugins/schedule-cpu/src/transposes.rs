@@ -8,7 +8,8 @@
 //!
 //! Steps of the innermost loop write side by side, and read one element each of lines that lie apart. An outer loop reads the
 //! neighbours: around a short piece of the innermost one it finds these lines in the nearest cache. Vectors are put together of
-//! elements, since that many stores of one element each take longer.
+//! elements, since that many stores of one element each take longer. Loops whose number of steps is not known, or has no divisor of
+//! use, are cut into such pieces and what is left behind them, which runs by itself.
 
 use tenon_schedule::{Block, Loop, Refusal, Result, Schedule, Tail};
 
@@ -20,6 +21,11 @@ const PIECE: i64 = 64;
 const WIDTH: i64 = 8;
 /// Neighbours that an outer loop reads together, at most.
 const NEIGHBOURS: i64 = 64;
+/// Steps of either loop where their number is not known or has no good divisor: a line of memory. Those that are left run by
+/// themselves.
+const SQUARE: i64 = 16;
+/// Neighbours of a loop that divide it: fewer are not worth it where the loop can be cut.
+const FEW: i64 = 4;
 
 /// Lets the loop that reads neighbours run around short pieces of the innermost one, which run in vectors; whether it was done.
 pub(crate) fn in_squares(schedule: &mut Schedule, block: Block, lanes: i64) -> bool {
@@ -32,60 +38,115 @@ pub(crate) fn in_squares(schedule: &mut Schedule, block: Block, lanes: i64) -> b
         }
         let reading =
             outer.iter().rev().find_map(|&each| Some((each, neighbours(schedule, each)?)));
-        let (Some(extent), Some((each, steps))) = (schedule.extent(inner), reading) else {
-            return no_transpose();
-        };
-        let (piece, width) = piece(extent, lanes.min(WIDTH))?;
+        let Some((each, neighbours)) = reading else { return no_transpose() };
+        let (piece, width) = piece(schedule.extent(inner), lanes.min(WIDTH))?;
         let mut inside = inner;
-        if piece < extent {
-            let around = schedule.split(each, &[None, Some(steps)], Tail::Perfect)?[1];
-            let pieces = schedule.split(inner, &[None, Some(piece)], Tail::Perfect)?;
+        if Some(piece.steps) != schedule.extent(inner) {
+            inside = piece.of(schedule, block, inner)?;
+            let around = neighbours.of(schedule, block, each)?;
             let others = schedule.own_loops(block)?.into_iter();
             let others = others.skip_while(|&other| other != around).skip(1);
             let order: Vec<Loop> =
-                others.filter(|other| *other != pieces[1]).chain([around, pieces[1]]).collect();
+                others.filter(|other| *other != inside).chain([around, inside]).collect();
             schedule.reorder(&order)?;
-            inside = pieces[1];
         }
         let parts = schedule.split(inside, &[None, Some(width)], Tail::Perfect)?;
         schedule.vectorize(parts[1])
     })
 }
 
+/// A part of a loop that runs as a loop of its own.
+struct Part {
+    steps: i64,
+    /// Whether the loop may have some more steps than there are whole parts.
+    is_cut: bool,
+}
+
+impl Part {
+    fn whole(steps: i64) -> Self {
+        Self { steps, is_cut: false }
+    }
+
+    const CUT: Self = Self { steps: SQUARE, is_cut: true };
+
+    /// Cuts a loop around a block into such parts; the loop of one is given, where the whole loop stood. The loop over parts stands
+    /// outermost where some steps are left, and these in a nest of their own.
+    fn of(&self, schedule: &mut Schedule, block: Block, each: Loop) -> Result<Loop> {
+        let factors = [None, Some(self.steps)];
+        if !self.is_cut {
+            return Ok(schedule.split(each, &factors, Tail::Perfect)?[1]);
+        }
+        let mut outer = schedule.own_loops(block)?;
+        let Some(at) = outer.iter().position(|&other| other == each) else { return no_transpose() };
+        outer.truncate(at + 1);
+        // Outermost, so that no loop holds both.
+        outer.rotate_right(1);
+        if at > 0 {
+            schedule.reorder(&outer)?;
+        }
+        let parts = schedule.split(each, &factors, Tail::Cut)?;
+        if at > 0 {
+            schedule.reorder(&[&outer[1..], &[parts[1]]].concat())?;
+        }
+        Ok(parts[1])
+    }
+}
+
 /// The longest piece of whole steps of a loop, and the vectors into which it divides.
-fn piece(extent: i64, widest: i64) -> Result<(i64, i64)> {
+fn piece(extent: Option<i64>, widest: i64) -> Result<(Part, i64)> {
     let widths = [widest, widest / 2].into_iter().filter(|&width| width > 1);
-    let mut pieces = widths.filter_map(|width| {
-        let mut sizes = (1..=PIECE.min(extent)).rev();
-        Some((sizes.find(|size| extent % size == 0 && size % width == 0)?, width))
+    let known = extent.and_then(|extent| {
+        let mut pieces = widths.filter_map(|width| {
+            let mut sizes = (1..=PIECE.min(extent)).rev();
+            Some((sizes.find(|size| extent % size == 0 && size % width == 0)?, width))
+        });
+        pieces.next().map(|(steps, width)| (Part::whole(steps), width))
     });
-    pieces.next().map_or_else(no_transpose, Ok)
+    let can_be_cut = widest > 1 && extent.is_none_or(|extent| extent > SQUARE);
+    match known {
+        Some(known) => Ok(known),
+        None if can_be_cut => Ok((Part::CUT, widest)),
+        None => no_transpose(),
+    }
 }
 
 /// Whether neighbouring steps write side by side and read what lies apart.
 fn reads_apart(schedule: &Schedule, inner: Loop) -> bool {
     let strides = schedule.strides(inner);
     let is_beside = strides.iter().all(|each| !each.is_store || each.elements == Some(1));
-    is_beside && strides.iter().any(|each| !each.is_store && each.elements.is_some_and(is_apart))
+    is_beside && strides.iter().any(|each| !each.is_store && is_apart(each.elements))
 }
 
-fn is_apart(elements: i64) -> bool {
-    elements.abs() > 1
+/// Whether steps so many elements apart are no neighbours; one that is not known may be the length of a row.
+fn is_apart(elements: Option<i64>) -> bool {
+    elements.is_none_or(|elements| elements.abs() > 1)
 }
 
 /// The most steps of a loop, from a multiple of them on, that write what lies apart and read side by side.
-fn neighbours(schedule: &mut Schedule, each: Loop) -> Option<i64> {
-    let extent = schedule.extent(each)?;
-    let mut sizes = (2..=NEIGHBOURS.min(extent)).rev().filter(|steps| extent % steps == 0);
-    sizes.find(|&steps| {
-        let before = schedule.snapshot();
-        let parts = schedule.split(each, &[None, Some(steps)], Tail::Perfect);
-        let strides = parts.map(|parts| schedule.strides(parts[1])).unwrap_or_default();
-        schedule.restore(before);
-        let mut stores = strides.iter().filter(|each| each.is_store);
-        stores.all(|each| each.elements.is_some_and(is_apart))
-            && strides.iter().any(|each| !each.is_store && each.elements == Some(1))
-    })
+fn neighbours(schedule: &mut Schedule, each: Loop) -> Option<Part> {
+    let extent = schedule.extent(each);
+    let sizes = |extent: i64| (2..=NEIGHBOURS.min(extent)).rev().filter(move |it| extent % it == 0);
+    let known = extent.and_then(|extent| {
+        sizes(extent).find(|&steps| {
+            let before = schedule.snapshot();
+            let parts = schedule.split(each, &[None, Some(steps)], Tail::Perfect);
+            let is_good = parts.is_ok_and(|parts| reads_neighbours(schedule, parts[1]));
+            schedule.restore(before);
+            is_good
+        })
+    });
+    let can_be_cut =
+        extent.is_none_or(|extent| extent > SQUARE) && reads_neighbours(schedule, each);
+    match known {
+        Some(steps) if steps >= FEW || !can_be_cut => Some(Part::whole(steps)),
+        _ => can_be_cut.then_some(Part::CUT),
+    }
+}
+
+fn reads_neighbours(schedule: &Schedule, each: Loop) -> bool {
+    let strides = schedule.strides(each);
+    strides.iter().all(|each| !each.is_store || is_apart(each.elements))
+        && strides.iter().any(|each| !each.is_store && each.elements == Some(1))
 }
 
 fn no_transpose<T>() -> Result<T> {
