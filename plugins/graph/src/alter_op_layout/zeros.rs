@@ -7,6 +7,8 @@ use super::Alter;
 /// The largest share of a convolution's steps that meet data where those that meet lines of zeros are left out: tiles have to be of one
 /// line then.
 const MOST_INSIDE: f64 = 0.92;
+/// Lines of images of which nobody knows how many they have: of the order of those on which kernels with holes work.
+const UNKNOWN: i64 = 32;
 
 impl Alter<'_> {
     /// Whether a convolution of images of these extents adds so many lines of zeros that it is worth asking where they are.
@@ -18,7 +20,8 @@ impl Alter<'_> {
         let Some(kernel) = self.shape(weight) else { return false };
         let known = |dim| self.body.terms().dim_value(dim);
         let share = |axis: usize| {
-            let (extent, taps) = (known(extents[axis])?, known(kernel[2 + axis])?);
+            let (extent, taps) =
+                (known(extents[axis]).unwrap_or(UNKNOWN), known(kernel[2 + axis])?);
             let (before, stride, apart) = (widths[axis], strides[axis], dilation[axis]);
             let padded = extent + before + widths[axis + extents.len()];
             let steps = (padded - (taps - 1) * apart - 1) / stride + 1;
