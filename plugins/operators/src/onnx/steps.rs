@@ -144,11 +144,23 @@ pub(crate) fn counting(node: &mut Node<'_>, count: i64, shape: &[i64]) -> Result
     node.constant(DType::I64, shape, &numbers)
 }
 
-/// The numbers 0, 1, … as i64, as many as a dimension that need not be known: sums of ones.
+/// The numbers 0, 1, … as i64, as many as a dimension that need not be known.
 pub(crate) fn places_along(node: &mut Node<'_>, extent: Dim) -> Result<Value, Problem> {
+    if let Some(count) = node.terms().dim_value(extent) {
+        return counting(node, count, &[count]);
+    }
     let shape = node.shape(&[extent])?;
-    let ones = node.call("full", &[shape], &[("value", 1.into()), ("dtype", "i64".into())])?;
-    node.call("cumsum", &[ones], &[("exclusive", true.into())])
+    node.apply("arange", &[shape])
+}
+
+/// A dimension, which need not be known, as a number: an i64 without axes.
+pub(crate) fn number_of(node: &mut Node<'_>, dim: Dim) -> Result<Value, Problem> {
+    if let Some(extent) = node.terms().dim_value(dim) {
+        return node.constant(DType::I64, &[], &extent.to_le_bytes());
+    }
+    let shape = node.shape(&[dim])?;
+    let number = node.apply("shape_to_tensor", &[shape])?;
+    reshape_to(node, number, &[])
 }
 
 /// A dimension as a number; the error says what it is of.

@@ -2,8 +2,8 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
-use crate::onnx::fold::{is_equal, is_less};
-use crate::onnx::steps::{cast_to, counting, extent_of, joined, reshape_to};
+use crate::onnx::fold::is_less;
+use crate::onnx::steps::{cast_to, number_of, places_along, reshape_to};
 
 /// Windows that are wider reach over all that there is.
 const WIDEST: i64 = 1 << 32;
@@ -103,8 +103,7 @@ impl Mask {
         let counts = cast_to(node, counts, DType::I64)?;
         let one = node.cx().dim(1);
         let counts = reshape_to(node, counts, &[batch, one, one, one])?;
-        let keys = extent_of(node, sequence.keys, "number of keys beside `nonpad_kv_seqlen`")?;
-        let places = counting(node, keys, &[keys])?;
+        let places = places_along(node, sequence.keys)?;
         let allowed = node.apply("less", &[places, counts])?;
         self.restrict(node, allowed)?;
         Ok(counts)
@@ -167,40 +166,25 @@ impl Window {
         if self.before.is_none() && self.after.is_none() {
             return Ok(None);
         }
-        let queries = extent_of(node, sequence.queries, "number of queries that look at a part")?;
-        let own = counting(node, queries, &[queries, 1])?;
-        let past = node.cx().dim_sub(sequence.keys, sequence.new);
-        let is_fixed = node.terms().dim_value(sequence.keys).is_some();
-        if !is_fixed && self.before.is_none() && counts.is_none() {
-            // All of the past lies before each query.
-            let new = self.within(node, own, sequence.new)?;
-            if is_equal(node, past, node.cx().dim(0)) == Some(true) {
-                return Ok(new);
-            }
-            let shape = node.shape(&[sequence.queries, past])?;
-            let attrs = [("value", true.into()), ("dtype", "bool".into())];
-            let old = node.call("full", &[shape], &attrs)?;
-            return new.map(|new| joined(node, &[old, new], 1)).transpose();
-        }
-        let own = match counts {
+        let own = places_along(node, sequence.queries)?;
+        let own = reshape_to(node, own, &[sequence.queries, node.cx().dim(1)])?;
+        let before = match counts {
             Some(counts) => {
-                let place = number(node, -queries)?;
-                let first = node.apply("add", &[counts, place])?;
-                node.apply("add", &[own, first])?
+                let queries = number_of(node, sequence.queries)?;
+                node.apply("subtract", &[counts, queries])?
             }
             None => {
-                let past = extent_of(node, past, "number of past keys")?;
-                let past = number(node, past)?;
-                node.apply("add", &[own, past])?
+                let past = node.cx().dim_sub(sequence.keys, sequence.new);
+                number_of(node, past)?
             }
         };
+        let own = node.apply("add", &[own, before])?;
         self.within(node, own, sequence.keys)
     }
 
-    /// Whether each of the first `keys` keys is in the window around positions.
+    /// Whether each of `keys` keys is in the window around positions.
     fn within(&self, node: &mut Node<'_>, own: Value, keys: Dim) -> Result<Option<Value>, Problem> {
-        let keys = extent_of(node, keys, "number of keys of which a part is looked at")?;
-        let places = counting(node, keys, &[keys])?;
+        let places = places_along(node, keys)?;
         let mut found = None;
         let bounds = [(self.after, "less_equal"), (self.before.map(|size| -size), "greater_equal")];
         for (distance, op) in bounds {
