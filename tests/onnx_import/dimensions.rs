@@ -314,3 +314,51 @@ fn a_slice_may_go_backwards_along_a_symbol() {
     let error = slice(-2).error();
     assert!(error.contains("a slice backwards from place -2 of the extent `n`"), "{error}");
 }
+
+/// What a size leaves of a tensor that may be divided by anything is an extent, and so no -1.
+#[test]
+fn an_extent_that_is_left_over_is_not_below_zero() {
+    let model = model(18)
+        .input("x", FLOAT, &[S("b"), S("s"), N(64)])
+        .ints("eight", &[8])
+        .ints("rest", &[-1])
+        .node("Shape", &["x"], &["b"], &[int("end", 1)])
+        .node("Shape", &["x"], &["s"], &[int("start", 1), int("end", 2)])
+        .node("Div", &["s", "eight"], &["eighth"], &[])
+        .node("Concat", &["b", "eighth", "eight", "rest"], &["to"], &[int("axis", 0)])
+        .node("Reshape", &["x", "to"], &["y"], &[])
+        .node("Shape", &["y"], &["left"], &[int("start", 3)])
+        .node("Equal", &["left", "rest"], &["q"], &[])
+        .output("q");
+    assert!(model.text().ends_with("ret const(bool[1], false)"), "{}", model.text());
+}
+
+/// Places that take much to compute are bound to symbols.
+#[test]
+fn slices_between_long_expressions_have_names() {
+    let mut model = model(18)
+        .input("x", FLOAT, &[S("n"), N(4)])
+        .input("z", FLOAT, &[S("m"), N(4)])
+        .ints("one", &[1])
+        .ints("two", &[2])
+        .ints("three", &[3])
+        .ints("zero", &[0])
+        .node("Shape", &["x"], &["n0"], &[int("end", 1)])
+        .node("Shape", &["z"], &["m0"], &[int("end", 1)]);
+    const STEPS: usize = 7;
+    for (dim, step) in ["n", "m"].iter().flat_map(|dim| (0..STEPS).map(move |step| (dim, step))) {
+        let [a, b, c, next] = [
+            format!("{dim}{step}"),
+            format!("{dim}_b{step}"),
+            format!("{dim}_c{step}"),
+            format!("{dim}{}", step + 1),
+        ];
+        model = model
+            .node("Div", &[&a, "three"], &[&b], &[])
+            .node("Mul", &[&b, "two"], &[&c], &[])
+            .node("Add", &[&c, "one"], &[&next], &[]);
+    }
+    let [first, last] = [format!("n{STEPS}"), format!("m{STEPS}")];
+    let text = model.node("Slice", &["x", &first, &last, "zero"], &["y"], &[]).output("y").text();
+    assert!(text.contains("bind_dims"), "{text}");
+}

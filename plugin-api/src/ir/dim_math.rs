@@ -59,7 +59,7 @@ fn bound_within(terms: Terms<'_>, dim: Dim, budget: &mut usize) -> Option<i64> {
                 Some(divisor) if divisor > 0 => Some(bound(a)?.div_euclid(divisor)),
                 Some(_) => None,
                 // As much as is left of a divisor that may be anything.
-                None => (bound(b)? > 0 && bound(a)? >= 0).then_some(0),
+                None => (bound(b)? >= 0 && bound(a)? >= 0).then_some(0),
             }
         }
         DimView::FloorMod(_, b) => terms.dim_value(b).filter(|&divisor| divisor > 0).map(|_| 0),

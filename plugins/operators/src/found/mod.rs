@@ -12,6 +12,6 @@ pub(crate) mod first;
 pub mod nonzero;
 pub(crate) mod numbers;
 pub mod row_order;
-mod sizes;
+pub(crate) mod sizes;
 pub mod suppress;
 mod unique;

@@ -29,8 +29,13 @@ fn found(node: &mut Node<'_>) -> Outputs {
 #[rule(import.onnx, domain = "tenon", key = "Named")]
 fn named(node: &mut Node<'_>) -> Outputs {
     let dims = node.input_dims(0)?;
-    let shape = node.shape(&dims)?;
-    let counts = node.apply("shape_to_tensor", &[shape])?;
-    let names = bound(node, counts, &dims)?;
+    let names = names(node, &dims)?;
     Ok(vec![node.known(&Known::vector(names))?])
+}
+
+/// A symbol for each dimension, none of which may be below zero: what is made of it takes less to compute.
+pub(crate) fn names(node: &mut Node<'_>, dims: &[Dim]) -> Result<Vec<Dim>, Problem> {
+    let shape = node.shape(dims)?;
+    let counts = node.apply("shape_to_tensor", &[shape])?;
+    bound(node, counts, dims)
 }

@@ -10,6 +10,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use super::slice_range::slice_range;
+use crate::found::sizes::names;
 use crate::kernel::moves::{copy, wrap_axis};
 use crate::kernel::space::row_major;
 use crate::onnx::fold::{self, Folded};
@@ -254,8 +255,10 @@ fn dynamic(
             first[range.axis] = start;
         }
     }
-    if !first.iter().chain(&size).all(|&dim| node.terms().is_small_dim(dim)) {
-        return unsupported("a slice between places that take so much to compute");
+    for places in [&mut first, &mut size] {
+        if !places.iter().all(|&dim| node.terms().is_small_dim(dim)) {
+            *places = names(node, places)?;
+        }
     }
     let first = node.known(&Known::vector(first))?;
     let size = node.shape(&size)?;
