@@ -5,13 +5,13 @@
 //! a way that is not understood, is written by a root. Otherwise, from the best to the worst:
 //!
 //! * A nest is *inlined*: its readers compute the element where they read it, if that is no more work than
-//!   computing each element once, or if the element is cheap.
+//!   computing each element once, or if the element is cheap, and all that a root repeats so is.
 //! * Any other member takes its only reader as a *tail*, if that is a nest that reads the same element as it
 //!   writes: where the member stores an element, it stores the reader's instead.
 //! * The result is kept in a buffer of its own.
 
 use super::group::Group;
-use super::program::{Axis, Nest};
+use super::program::{Axis, MAX_CHEAP, Nest};
 
 /// The most places that an element is computed in.
 const MAX_PLACES: usize = 8;
@@ -74,6 +74,7 @@ impl Plan {
             is_pinned: pinned(group),
             places: group.members.iter().map(|_| Vec::new()).collect(),
             fates: group.members.iter().map(|_| Fate::Dead).collect(),
+            repeated: vec![0; group.members.len()],
         };
         for member in (0..group.members.len()).rev() {
             planner.settle(member);
@@ -90,6 +91,8 @@ struct Planner<'g> {
     /// For each member that is settled, where it is computed.
     places: Vec<Vec<Place>>,
     fates: Vec<Fate>,
+    /// For each root, the work of all that is computed in it more often than once for each element.
+    repeated: Vec<usize>,
 }
 
 fn readers_of(group: &Group) -> Vec<Vec<(usize, usize)>> {
@@ -172,19 +175,29 @@ impl Planner<'_> {
     }
 
     /// Whether and how the readers of a nest's result may compute it.
-    fn inlined(&self, nest: &Nest, reads: &[Read]) -> Option<Fate> {
+    fn inlined(&mut self, nest: &Nest, reads: &[Read]) -> Option<Fate> {
         let is_shared = single(reads).is_some();
         let each = reads.iter().map(|read| read.trips);
         let trips = match is_shared {
             true => each.max().unwrap_or(0),
             false => each.fold(0, u64::saturating_add),
         };
-        let is_no_more_work = trips <= nest.elements || nest.is_cheap;
+        let repeated = if trips <= nest.elements { Some(0) } else { nest.work };
+        let is_cheap = |work| {
+            reads.iter().all(|read| work == 0 || self.repeated[read.root] + work <= MAX_CHEAP)
+        };
+        let repeated = repeated.filter(|&work| is_cheap(work));
         // What defines scalars needs a place among a nest's statements for them.
         let has_place = !nest.has_lets || reads.iter().all(|read| self.nest(read.root).is_some());
         let is_small = is_shared || reads.len() <= MAX_PLACES;
         let uses = reads.iter().map(|read| read.uses).sum();
-        (is_no_more_work && has_place && is_small).then_some(Fate::Inlined { is_shared, uses })
+        if !has_place || !is_small {
+            return None;
+        }
+        let repeated = repeated?;
+        let count = if is_shared { 1 } else { reads.len() };
+        reads.iter().take(count).for_each(|read| self.repeated[read.root] += repeated);
+        Some(Fate::Inlined { is_shared, uses })
     }
 
     /// The reader of a result that is a nest over exactly its elements, if it is the only one.

@@ -37,8 +37,8 @@ pub(super) struct Nest {
     /// For each axis of the result, its index.
     pub(super) axes: Vec<Axis>,
     pub(super) has_lets: bool,
-    /// Whether computing an element again costs less than keeping it.
-    pub(super) is_cheap: bool,
+    /// The instructions in which an element is computed; none where a function takes many.
+    pub(super) work: Option<usize>,
     /// How often the store runs, once for each element of the result, as far as that can be told.
     pub(super) elements: u64,
 }
@@ -116,7 +116,9 @@ pub(super) struct Load {
 }
 
 /// The most nodes of an element that is computed again rather than kept.
-const MAX_CHEAP: usize = 32;
+pub(super) const MAX_CHEAP: usize = 32;
+/// What a division of integers takes whose divisor is not known, in other instructions.
+const DIVISION: usize = 16;
 /// Scalar functions that are a few instructions.
 const CHEAP_INTRINSICS: [&str; 4] = ["abs", "floor", "ceil", "round"];
 
@@ -234,12 +236,12 @@ impl Nest {
         if buffer != output || !lets.iter().all(is_let) {
             return None;
         }
-        let is_cheap = is_cheap(body);
+        let work = work(body);
         let has_lets = !lets.is_empty();
         let steps = loops.iter().map(|each| each.extent.likely(body.terms()));
         let elements = steps.fold(1, u64::saturating_mul);
         let axes = Vec::new();
-        let mut nest = Self { loops, block, value, store, axes, has_lets, is_cheap, elements };
+        let mut nest = Self { loops, block, value, store, axes, has_lets, work, elements };
         nest.axes = nest.axes_of(body, indices)?;
         let shape = Extent::all_of(body.terms(), body.ty(output)?)?;
         nest.is_over(&nest.axes, &shape).then_some(nest)
@@ -293,16 +295,27 @@ fn bind(body: BodyView<'_>, block: PrimBlockView<'_>, loops: &mut [Loop]) -> Opt
     Some(())
 }
 
-/// Whether a program that is a nest computes an element in a few instructions.
-fn is_cheap(body: BodyView<'_>) -> bool {
-    let is_dear = |expr: Expr| match body.view(expr) {
-        View::Intrinsic { name, .. } => !CHEAP_INTRINSICS.contains(&body.terms().str(name)),
-        _ => false,
-    };
-    let is_work = |expr: &Expr| {
-        matches!(body.kind(*expr), Kind::BINARY | Kind::SELECT | Kind::CAST | Kind::LOAD)
-    };
-    body.post_order().filter(is_work).count() <= MAX_CHEAP && !body.post_order().any(is_dear)
+/// The instructions in which a program that is a nest computes an element; none where a function takes many.
+fn work(body: BodyView<'_>) -> Option<usize> {
+    let mut work = 0;
+    for expr in body.post_order() {
+        work += match body.view(expr) {
+            View::Intrinsic { name, .. } => {
+                CHEAP_INTRINSICS.contains(&body.terms().str(name)).then_some(0)?
+            }
+            View::Binary {
+                op: BinaryOp::Div | BinaryOp::FloorDiv | BinaryOp::FloorMod, b, ..
+            } => match body.scalar_ty(expr).is_some_and(|(dtype, _)| dtype.is_int()) {
+                true if !matches!(body.view(b), View::Int(_)) => DIVISION,
+                _ => 1,
+            },
+            _ => usize::from(matches!(
+                body.kind(expr),
+                Kind::BINARY | Kind::SELECT | Kind::CAST | Kind::LOAD
+            )),
+        };
+    }
+    Some(work)
 }
 
 /// How often each node runs, and in how many places it is read. What an expression reads several times runs
