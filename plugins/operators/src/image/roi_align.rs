@@ -7,7 +7,7 @@
 //! A region is cut into cells, each of which is read at places that are spread evenly, between elements.
 
 use tenon_plugin_api::op::prelude::*;
-use tenon_plugin_api::program::{Extent, Scalar};
+use tenon_plugin_api::program::{Buffer, Extent, Scalar};
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::{with_float, with_number};
 
@@ -152,6 +152,41 @@ impl RoiAlign {
     }
 }
 
+/// Where the cells of regions are read, along rows and columns.
+struct Regions<'p> {
+    x: Buffer<'p>,
+    /// For each region and axis: where it begins, how long a cell is, how many places that has.
+    begin: Buffer<'p>,
+    cell: Buffer<'p>,
+    count: Buffer<'p>,
+    dtype: DType,
+    program: &'p Program,
+}
+
+impl<'p> Regions<'p> {
+    /// A place of a cell along an axis; `i` says which region and axis.
+    fn place(&self, i: &[Scalar<'p>], at: Scalar<'p>, number: Scalar<'p>) -> Scalar<'p> {
+        let (cell, count) = (self.cell.at(i), self.count.at(i).cast(self.dtype));
+        let part = (number.cast(self.dtype) + 0.5) * cell / count;
+        self.begin.at(i) + at.cast(self.dtype) * cell + part
+    }
+
+    fn length(&self, axis: Scalar<'p>) -> Scalar<'p> {
+        let extents = [2, 3].map(|axis| self.x.shape()[axis].index(self.program).cast(self.dtype));
+        axis.lt(1).select(extents[0], extents[1])
+    }
+
+    /// Whether a place is in the image, or no more than an element beside it.
+    fn is_near(&self, place: Scalar<'p>, axis: Scalar<'p>) -> Scalar<'p> {
+        place.ge(-1.0).and(self.length(axis).ge(place))
+    }
+
+    /// The nearest place between elements.
+    fn bounded(&self, place: Scalar<'p>, axis: Scalar<'p>) -> Scalar<'p> {
+        place.max(0.0).min(self.length(axis) - 1.0)
+    }
+}
+
 /// Cell by cell, one place after the other.
 #[rule(compute)]
 fn program(op: &RoiAlign, program: &mut Program) {
@@ -176,29 +211,50 @@ fn program(op: &RoiAlign, program: &mut Program) {
         0 => cell.at(i).call("ceil").max(0.0).cast(DType::I64),
         count => program.index(count),
     });
+    let regions = Regions { x: x.clone(), begin, cell, count, dtype, program };
+    // Where the number of places is known, all channels share what they are between.
+    let shared = (op.sample_ratio > 0).then(|| {
+        let [rows, columns] = op.pooled_size;
+        let [cells, count] = [rows.max(columns), op.sample_ratio].map(|it| program.cx().dim(it));
+        let shape = [&shape[..], &[cells, count]].concat();
+        let places = program.map("places", dtype, &shape, |i| regions.place(&i[..2], i[2], i[3]));
+        let is_in =
+            program.map("is_in", DType::BOOL, &shape, |i| regions.is_near(places.at(i), i[1]));
+        let at = program.map("at", dtype, &shape, |i| regions.bounded(places.at(i), i[1]));
+        let low = program.map("low", dtype, &shape, |i| at.at(i).call("floor"));
+        let part = program.map("part", dtype, &shape, |i| at.at(i) - low.at(i));
+        let index = program.map("index", DType::I64, &shape, |i| low.at(i).cast(DType::I64));
+        (is_in, index, part)
+    });
     let held = program.map("held", dtype, out.shape(), |_| program.literal(dtype, 0.0));
     let is_max = op.mode == "max";
     program.each(out.shape(), |i| {
         let along = |axis: i64| [i[0], program.index(axis)];
-        let [down, across] = [0, 1].map(|axis| count.at(&along(axis)));
+        let [down, across] = [0, 1].map(|axis| regions.count.at(&along(axis)));
         let all = program.in_turn(down, |row| {
             program.in_turn(across, |column| {
                 let mut body = program.block();
                 let mut is_in: Option<Scalar<'_>> = None;
                 let mut around = Vec::new();
                 for (axis, number) in [row, column].into_iter().enumerate() {
-                    let length = extent(2 + axis).cast(dtype);
                     let own = along(axis as i64);
-                    let (at, cell) = (i[2 + axis].cast(dtype), cell.at(&own));
-                    let part = (number.cast(dtype) + 0.5) * cell / count.at(&own).cast(dtype);
-                    let place = body.bind("place", begin.at(&own) + at * cell + part);
-                    let is_near = place.ge(-1.0).and(length.ge(place));
+                    let (is_near, index, part) = match &shared {
+                        Some((is_in, index, part)) => {
+                            let at = [own[0], own[1], i[2 + axis], number];
+                            (is_in.at(&at), index.at(&at), part.at(&at))
+                        }
+                        None => {
+                            let place =
+                                body.bind("place", regions.place(&own, i[2 + axis], number));
+                            let at = body.bind("at", regions.bounded(place, own[1]));
+                            let low = body.bind("low", at.call("floor"));
+                            (regions.is_near(place, own[1]), low.cast(DType::I64), at - low)
+                        }
+                    };
                     is_in = Some(is_in.map_or(is_near, |before| before.and(is_near)));
-                    let place = body.bind("at", place.max(0.0).min(length - 1.0));
-                    let low = place.call("floor");
-                    let index = body.bind("low", low.cast(DType::I64));
+                    let (index, part) = (body.bind("index", index), body.bind("part", part));
                     let next = (index + 1).min(extent(2 + axis) - 1);
-                    around.push([(index, place * -1.0 + low + 1.0), (next, place - low)]);
+                    around.push([(index, part * -1.0 + 1.0), (next, part)]);
                 }
                 let image = images.at(&i[..1]).cast(DType::I64);
                 let image = image.max(0).min(extent(0) - 1);
