@@ -14,6 +14,7 @@
 use tenon_schedule::{Block, Loop, Result, Schedule, Tail};
 
 use crate::attempt;
+use crate::vectors::has_masks;
 
 /// Vectors of sums that are computed at once.
 const VECTORS: i64 = 4;
@@ -74,6 +75,10 @@ fn place(schedule: &mut Schedule, block: Block, lanes: i64) -> Result<()> {
         Some(extent) => {
             let (width, tail) = tile(extent, lanes);
             let parts = schedule.split(last, &[None, Some(width)], tail)?;
+            schedule.compute_at(block, parts[0])?;
+        }
+        None if has_masks(schedule, block, lanes) => {
+            let parts = schedule.split(last, &[None, Some(VECTORS * lanes)], Tail::Mask)?;
             schedule.compute_at(block, parts[0])?;
         }
         None => return schedule.compute_at(block, last),

@@ -9,6 +9,9 @@ use crate::windows::without_borders;
 const MIN_STEPS: i64 = 4;
 /// Operations for each read of elements that lie apart, which costs as much.
 const WORK_PER_GATHER: usize = 12;
+/// Bits of an element, and of a vector, from which on loads and stores leave lanes out: those of AVX, of all elements with AVX-512.
+const LONG: i64 = 32;
+const MASKED: i64 = 256;
 
 /// Makes one loop of the loops around a block that go through memory as one would, so that rows too short for vectors become long
 /// ones.
@@ -104,6 +107,11 @@ fn is_worth_it(schedule: &Schedule, block: Block, inner: Loop) -> bool {
     let work = schedule.work(block);
     strides.iter().all(|each| !each.is_store || is_beside(each.elements))
         && work.operations + WORK_PER_GATHER * work.functions >= WORK_PER_GATHER * gathers
+}
+
+/// Whether all that a block reads and writes has loads and stores of vectors that leave lanes out.
+pub(crate) fn has_masks(schedule: &Schedule, block: Block, lanes: i64) -> bool {
+    schedule.bits_read(block) >= LONG && schedule.bits(block) * lanes >= MASKED
 }
 
 /// Writes the loops of a tile out, the last in vectors of so many lanes.

@@ -5,6 +5,7 @@ use tenon_schedule::{Block, Loop, Machine, Result, Schedule, Tail};
 use super::no_product;
 use crate::attempt;
 use crate::threads::WORK_FOR_THREADS;
+use crate::vectors::has_masks;
 
 /// Steps that a loop is taken to have of which the number is not known: many, so that tiles are as high as registers allow, and a
 /// multiple of every small height.
@@ -14,9 +15,6 @@ pub(super) const MANY: i64 = 840;
 pub(super) const UNROLLED_TAPS: i64 = 3;
 /// Vectors of a sum along which both operands lie, for which narrower ones take less than zeros behind them would.
 const SHORT: i64 = 8;
-/// Bits of an element, and of a vector, from which on loads and stores leave lanes out: those of AVX, of all elements with AVX-512.
-const LONG: i64 = 32;
-const MASKED: i64 = 256;
 /// Operations of a step of a sum: a load, a multiplication, an addition.
 const STEP: i64 = 3;
 
@@ -184,7 +182,7 @@ impl Operands {
                 has_masks: false,
             })
         });
-        let has_masks = has_masks(schedule, [sum, out], lanes);
+        let has_masks = [sum, out].iter().all(|&block| has_masks(schedule, block, lanes));
         let found = found.map(|found| found.map(|found| Self { has_masks, ..found }));
         let most = found.into_iter().flatten().max_by_key(|found| (found.form, found.rows.len()));
         most.map_or_else(no_product, Ok)
@@ -291,12 +289,6 @@ fn lanes_of_dots(steps: i64, lanes: i64) -> Option<i64> {
 }
 
 /// The steps of loops, as far as they are known.
-/// Whether all that blocks read and write has loads and stores of vectors that leave lanes out: long elements in long vectors.
-fn has_masks(schedule: &Schedule, blocks: [Block; 2], lanes: i64) -> bool {
-    let is_long = |&block: &Block| schedule.bits_read(block) >= LONG;
-    blocks.iter().all(is_long) && blocks.iter().all(|&it| schedule.bits(it) * lanes >= MASKED)
-}
-
 fn extents(schedule: &Schedule, loops: &[Loop]) -> Vec<Option<i64>> {
     loops.iter().map(|&each| schedule.extent(each)).collect()
 }
