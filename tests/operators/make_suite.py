@@ -349,7 +349,9 @@ def conv():
                     data_layout=f"NCHW{size}c", kernel_layout=f"OIHW1i{size}o", **attrs)
     # Lines of zeros around the data are left out.
     for name, shape, attrs in [("lines", (2, 2, 3, 3, 8, 8), dict(padding=[1, 1, 1, 1])),
-                               ("lines_apart", (2, 2, 5, 3, 8, 8), dict(padding=[4, 1, 3, 1], dilation=[2, 1], strides=[2, 1]))]:
+                               ("lines_apart", (2, 2, 5, 3, 8, 8), dict(padding=[4, 1, 3, 1], dilation=[2, 1], strides=[2, 1])),
+                               ("lines_far", (2, 2, 3, 3, 8, 8), dict(padding=[7, 9, 7, 9], dilation=[7, 9])),
+                               ("lines_far_strided", (2, 2, 1, 4, 8, 8), dict(padding=[0, 13, 0, 3], dilation=[1, 5], strides=[1, 2]))]:
         family.case(f"conv2d_{name}", "nn.conv2d", [In("f32", 1, 2, 7, 6, 8), In("f32", *shape)],
                     lambda x, w, attrs=attrs: to_blocks(conv2d(from_blocks(x, 1), kernel(w), **attrs), 1, 8),
                     data_layout="NCHW8c", kernel_layout="OIHW8i8o", skip_lines=True, **attrs)

@@ -72,7 +72,13 @@ pub(in crate::product) fn plain(
             axis => taps.coordinate(k, axis, zero),
         }));
         let term = value.cast(dtype) * weight.cast(dtype);
-        match is_inside(op, program, |letter| tap(letter).index()) {
+        let reach = |letter| {
+            let axis = op.axes.iter().position(|&axis| axis == letter).expect("an axis of images");
+            taps.coordinate(k, letter, zero).index() * op.dilation[axis]
+        };
+        let is_inside = is_inside(op, program, |letter| tap(letter).index());
+        let is_live = is_live(op, program, &out_layout, reach);
+        match is_inside.into_iter().chain(is_live).reduce(|all, one| all.and(one)) {
             Some(is_inside) => is_inside.select(term, program.literal(dtype, 0.0)),
             None => term,
         }
@@ -112,6 +118,31 @@ fn is_inside<'p>(
         [(before > 0).then(|| at.ge(before)), (behind > 0).then(|| at.lt(own + before))]
     });
     asked.flatten().reduce(|all, one| all.and(one))
+}
+
+/// Whether a tap of a kernel with holes in it, which lies so far from the first, meets any data along the last axis: asked where nobody
+/// knows how many there are.
+fn is_live<'p>(
+    op: &Convolution<'_>,
+    program: &'p Program,
+    out_layout: &Layout,
+    reach: impl Fn(u8) -> Scalar<'p>,
+) -> Option<Scalar<'p>> {
+    let (axis, rank) = (op.axes.len() - 1, op.axes.len());
+    let letter = op.axes[axis];
+    let own = dim_extent(program, op.data_layout, program.input(0).shape(), letter);
+    let is_asked = op.skips_lines && op.dilation[axis] > 1 && own.value(program).is_none();
+    if !is_asked {
+        return None;
+    }
+    let (before, behind) = (op.padding[axis], op.padding[axis + rank]);
+    let steps = dim_extent(program, out_layout, program.output(0).shape(), letter).index(program);
+    let (first, last) = (reach(letter), reach(letter) + (steps - 1) * op.strides[axis]);
+    let asked = [
+        (before > 0).then(|| last.ge(before)),
+        (behind > 0).then(|| first.lt(own.index(program) + before)),
+    ];
+    asked.into_iter().flatten().reduce(|all, one| all.and(one))
 }
 
 /// The pixels of an image, as axes of a program.
