@@ -7,7 +7,6 @@
 //! For each place of the result the grid says where to read, the place along the last axis first. An image goes from -1 to 1 along each of
 //! its two or three axes, or from 0 on, where places are counted in elements.
 
-use tenon_plugin_api::op::OpPattern;
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::program::{Buffer, Extent, Scalar};
 use tenon_plugin_api::rule::prelude::*;
@@ -15,9 +14,9 @@ use tenon_plugin_api::with_float;
 
 use super::kernels::Kernel;
 use crate::kernel::space::row_major;
-use crate::onnx::steps::{cast_to, not_among};
+use crate::onnx::steps::{cast_to, not_among, product, reshape_to};
 use crate::precision::follows_precision;
-use crate::program::guarded::{self, may_be_empty};
+use crate::program::guarded;
 
 /// Elements of images at places that the second argument says
 #[op(name = "image.grid_sample", args = 2)]
@@ -159,9 +158,6 @@ impl GridSample {
 #[rule(compute)]
 fn program(op: &GridSample, program: &mut Program) {
     let read = program.input(0).shape()[2..].to_vec();
-    if may_be_empty(program, &read) {
-        program.set_pattern(OpPattern::Opaque);
-    }
     let program = &*program;
     let (x, grid) = (program.input(0), program.input(1));
     let (rank, dtype) = (read.len(), x.compute_dtype());
@@ -259,8 +255,16 @@ follows_precision!(GridSample);
 #[rule(import.onnx, key = "GridSample", since = 16)]
 fn import(node: &mut Node<'_>) -> Outputs {
     node.check_arity(2, 2)?;
-    let (x, grid) = (node.input(0)?, node.input(1)?);
-    let rank = node.dims(grid)?.len() as i64;
+    let (x, mut grid) = (node.input(0)?, node.input(1)?);
+    let dims = node.dims(grid)?;
+    let rank = dims.len() as i64;
+    // Places are a single row, however they lie in the grid: rows of it may be short.
+    let places = dims.get(1..dims.len().max(2) - 1).unwrap_or_default().to_vec();
+    if places.len() > 1 {
+        let mut row = vec![node.cx().dim(1); places.len()];
+        *row.last_mut().expect("places have axes") = product(node, &places);
+        grid = reshape_to(node, grid, &[&dims[..1], &row, &dims[dims.len() - 1..]].concat())?;
+    }
     let method = match node.text("mode", "linear")?.as_str() {
         "nearest" => "nearest",
         "linear" | "bilinear" => "bilinear",
@@ -278,6 +282,10 @@ fn import(node: &mut Node<'_>) -> Outputs {
         ("padding_mode", node.text("padding_mode", "zeros")?.into()),
         ("align_corners", node.flag("align_corners", false)?.into()),
     ];
-    let y = node.call("image.grid_sample", &[wide, grid], &attrs)?;
+    let mut y = node.call("image.grid_sample", &[wide, grid], &attrs)?;
+    if places.len() > 1 {
+        let outer = node.dims(y)?[..2].to_vec();
+        y = reshape_to(node, y, &[outer, places].concat())?;
+    }
     Ok(vec![cast_to(node, y, dtype)?])
 }

@@ -7,7 +7,6 @@
 //! The places of a block are the inner part of the axis of the channels. What meets at a place is added; what lies outside of the image is
 //! left out. Without `block_shape` the extents of a block are axes of their own, `f32[n, 4, 3, 3, 8, 8]`, and may be symbols.
 
-use tenon_plugin_api::op::OpPattern;
 use tenon_plugin_api::op::number::Sum;
 use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::program::{Extent, Scalar};
@@ -15,7 +14,7 @@ use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_number;
 
 use crate::kernel::space::row_major;
-use crate::program::guarded::{self, may_be_empty};
+use crate::program::guarded;
 
 /// Blocks added up in an image whose spatial extents are the second argument
 #[op(name = "col2im", args = 2, pattern = "out_fusable")]
@@ -196,9 +195,6 @@ fn program(op: &Col2Im, program: &mut Program) {
         let (before, read) = dims.split_at(dims.len() - rank);
         (before.to_vec(), read.to_vec())
     };
-    if may_be_empty(program, &read) {
-        program.set_pattern(OpPattern::Opaque);
-    }
     let program = &*program;
     let data = program.input(0);
     let dtype = data.compute_dtype();
