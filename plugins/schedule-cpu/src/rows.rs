@@ -77,8 +77,9 @@ fn place(schedule: &mut Schedule, block: Block, lanes: i64) -> Result<()> {
             let parts = schedule.split(last, &[None, Some(width)], tail)?;
             schedule.compute_at(block, parts[0])?;
         }
+        // They may be short: one vector, which leaves lanes out.
         None if has_masks(schedule, block, lanes) => {
-            let parts = schedule.split(last, &[None, Some(VECTORS * lanes)], Tail::Mask)?;
+            let parts = schedule.split(last, &[None, Some(lanes)], Tail::Mask)?;
             schedule.compute_at(block, parts[0])?;
         }
         None => return schedule.compute_at(block, last),
