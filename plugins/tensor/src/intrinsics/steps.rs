@@ -98,7 +98,18 @@ impl<'a> Steps<'a> {
 
     /// The size of `value` with the sign of `sign`.
     pub(crate) fn with_sign_of(&mut self, value: Expr, sign: Expr) -> Expr {
-        self.rw.intrinsic("copysign", &[value, sign])
+        if !self.is_f64(value) {
+            return self.rw.intrinsic("copysign", &[value, sign]);
+        }
+        // Where the sign was an f16, LLVM 22 makes a conversion of f64 to f16 of that, which no processor has.
+        let bits = self.bits(sign);
+        let zero = self.int(bits, 0);
+        let is_negative = self.rw.binary(BinaryOp::Lt, bits, zero);
+        let size = self.abs(value);
+        let size = self.name("size", size);
+        let zero = self.number(size, -0.0);
+        let negative = self.sub(zero, size);
+        self.select(is_negative, negative, size)
     }
 
     /// `((c[0]*x + c[1])*x + …)*x + c[n]`, each step rounded once.
