@@ -107,6 +107,7 @@ fn program(op: &Topk, program: &mut Program) -> Result<()> {
     let heap = Heap {
         values: program.temporary("heap", x.compute_dtype(), &sizes),
         places: program.temporary("heap_places", DType::I64, &sizes),
+        levels: levels(program, count),
         count,
         largest: op.largest,
     };
@@ -154,13 +155,27 @@ fn across<'p>(row: &[Scalar<'p>], axis: usize, place: Scalar<'p>) -> Vec<Scalar<
 }
 
 /// A heap has no more levels, whatever memory there is.
-const LEVELS: i64 = 47;
+const LEVELS: u32 = 47;
+
+/// How many levels a heap of so many elements has below the first, where they are not known.
+fn levels<'p>(program: &'p Program, count: Dim) -> Option<Buffer<'p>> {
+    if program.dim_value(count).is_some() {
+        return None;
+    }
+    let shape = [program.cx().dim(1)];
+    Some(program.map("levels", DType::I64, &shape, |_| {
+        let has_level = |level: u32| count.index(program).ge(1 << level).cast(DType::I64);
+        (1..LEVELS).fold(program.index(0), |levels, level| levels + has_level(level))
+    }))
+}
 
 /// For each row a heap in a buffer: no element is better than those below it.
 struct Heap<'p> {
     values: Buffer<'p>,
     places: Buffer<'p>,
     count: Dim,
+    /// The levels below the first, where the count is not known.
+    levels: Option<Buffer<'p>>,
     largest: bool,
 }
 
@@ -193,12 +208,11 @@ impl<'p> Heap<'p> {
     fn sink(&self, row: &[Scalar<'p>], size: Scalar<'p>, new: [Scalar<'p>; 2]) -> Stmt {
         let program = size.program();
         let mut body = program.block();
-        let Some(count) = program.dim_value(self.count) else {
+        if let Some(levels) = &self.levels {
             let hole = body.local("hole", DType::I64, &[1]);
             let first = program.index(0);
             body.push(hole.set(&[first], first));
-            let levels = program.index(LEVELS);
-            body.push(program.in_turn(levels, |_| {
+            body.push(program.in_turn(levels.at(&[first]), |_| {
                 let mut level = program.block();
                 let at = level.bind("at", hole.at(&[first]));
                 let next = self.sink_by_one(&mut level, row, (at, size), new);
@@ -207,7 +221,8 @@ impl<'p> Heap<'p> {
             }));
             body.push(self.store(row, hole.at(&[first]), new));
             return body.finish();
-        };
+        }
+        let count = program.dim_value(self.count).unwrap_or(1);
         let mut hole = program.index(0);
         for _ in 0..count.ilog2() {
             let next = self.sink_by_one(&mut body, row, (hole, size), new);
