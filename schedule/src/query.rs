@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 use tenon_plugin_api::ir::{BinaryOp, DType, Expr, Kind, LoopKind, Term, View};
 
 use crate::access::Access;
-use crate::index::{Space, Sum};
+use crate::index::{Atom, Space, Sum};
 use crate::machine::Total;
 use crate::refusal::Result;
 use crate::schedule::{Block, Loop, Schedule};
@@ -71,7 +71,32 @@ impl Schedule {
         self.bound_accesses(&mut space, outer.0).iter().all(|access| {
             let far = self.factor(&mut space, access, outer);
             let near = self.factor(&mut space, access, inner);
-            far.is_some() && far == near.and_then(|near| near.mul(&extent))
+            far.is_some()
+                && far == near.and_then(|near| near.mul(&extent))
+                && !self.is_chosen(&space, access)
+        })
+    }
+
+    /// Whether an index is a choice by iterators, whose quotients in one row each element would have to compute; none that reads what
+    /// lies in such a row.
+    fn is_chosen(&self, space: &Space, access: &Access) -> bool {
+        let body = self.body();
+        let by_iterators = |root: Expr| {
+            let (mut stack, mut seen) = (vec![root], HashSet::default());
+            while let Some(expr) = stack.pop() {
+                if body.kind(expr) == Kind::VAR {
+                    return true;
+                }
+                if body.kind(expr) != Kind::LOAD && seen.insert(expr) {
+                    stack.extend(body.operands(expr).iter());
+                }
+            }
+            false
+        };
+        let atoms = access.indices.iter().flatten().flat_map(|index| space.nodes_of(index));
+        atoms.into_iter().any(|atom| match *space.atom(atom) {
+            Atom::Node(expr) => body.kind(expr) == Kind::SELECT && by_iterators(expr),
+            _ => false,
         })
     }
 
