@@ -26,8 +26,13 @@ struct Place {
 pub fn compact_buffers(program: &PrimFunc) -> Result<PrimFunc, PassError> {
     let mut schedule = Schedule::of(program)?;
     let mut has_changed = false;
-    for (alloc, buffer) in allocs(&schedule) {
-        has_changed |= separate(&mut schedule, alloc, buffer);
+    // Each of those that were made may be of several nests again, inside of the statement that it is for.
+    let (mut all, mut at) = (allocs(&schedule), 0);
+    while let Some(&(alloc, buffer)) = all.get(at) {
+        let made = separate(&mut schedule, alloc, buffer);
+        at += usize::from(made.is_empty());
+        has_changed |= !made.is_empty();
+        all.extend(made);
     }
     for (alloc, buffer) in allocs(&schedule) {
         let mut space = schedule.space();
@@ -118,16 +123,17 @@ impl Uses {
     }
 }
 
-/// Gives each of several statements in a row that write what they read of a buffer one of its own; whether there are such.
-fn separate(schedule: &mut Schedule, alloc: Id, buffer: Expr) -> bool {
-    let mut space = schedule.space();
-    let Some(uses) = Uses::of(schedule, &mut space, alloc, buffer) else { return false };
+/// Gives each of several statements in a row that write what they read of a buffer one of its own, and the first the buffer; those that
+/// are made.
+fn separate(schedule: &mut Schedule, alloc: Id, buffer: Expr) -> Vec<(Id, Expr)> {
+    let (mut space, mut own_buffers) = (schedule.space(), Vec::new());
+    let Some(uses) = Uses::of(schedule, &mut space, alloc, buffer) else { return own_buffers };
     let mut outer = uses.outer.clone();
     outer.extend(uses.loops.iter().filter_map(|&id| space.find(schedule.tree.as_for(id)?.var)));
     let around = match (uses.loops.last(), schedule.tree.parent(alloc)) {
         (Some(&innermost), _) => schedule.tree.body_of(innermost),
         (None, Some(parent)) => parent,
-        (None, None) => return false,
+        (None, None) => return own_buffers,
     };
     let mut users = Vec::new();
     for stmt in schedule.tree.children(around) {
@@ -143,7 +149,7 @@ fn separate(schedule: &mut Schedule, alloc: Id, buffer: Expr) -> bool {
         if leaves_nothing_out.contains(&false)
             || !writes_what_it_reads(schedule, &mut space, buffer, &accesses, &blocks, &outer)
         {
-            return false;
+            return own_buffers;
         }
         users.push(stmt);
     }
@@ -153,8 +159,9 @@ fn separate(schedule: &mut Schedule, alloc: Id, buffer: Expr) -> bool {
         schedule.redirect(stmt, buffer, own, |_, axis, indices| indices[axis]);
         let made = schedule.tree.add(Node::Alloc(own));
         schedule.tree.insert(alloc, true, vec![made]);
+        own_buffers.push((made, own));
     }
-    users.len() > 1
+    own_buffers
 }
 
 /// Whether all that the predicate of a block leaves out of an access lies outside of the buffer.
