@@ -1,4 +1,4 @@
-//! Rules that run: whose comes first, and what one does that misbehaves. `plugin-api/examples/faulty.rs` has them, and `tiles.rs`
+//! Rules that run: whose comes first, and what one does that misbehaves. `plugin-api/examples/faulty/operators.rs` has them, and `tiles.rs`
 //! intrinsics, and `targets.rs` what decides by the target; `schedule/examples/overreaching.rs` has schedules.
 
 use std::fs;

@@ -45,7 +45,7 @@ fn what_fails_in_inference_is_told_of_the_operator() {
     let said = |call: &str| module(call).map(|_| ()).expect_err("it is wrong");
     let panic = said("test.op.PanicsInInfer(%x)");
     assert!(panic.contains("`test.op.PanicsInInfer`: the operator is broken: panic at"), "{panic}");
-    assert!(panic.contains("faulty.rs"), "{panic}");
+    assert!(panic.contains("faulty/operators.rs"), "{panic}");
     let said_of = |name: &str| said(&format!("test.op.{name}(%x)"));
     assert!(said_of("NoType").contains("`test.op.NoType`: the operator is broken: its type is"));
     assert!(said_of("NoTerm").contains("`test.op.NoTerm`: the operator is broken: its type is"));
