@@ -153,16 +153,6 @@ pub(crate) fn places_along(node: &mut Node<'_>, extent: Dim) -> Result<Value, Pr
     node.apply("arange", &[shape])
 }
 
-/// A dimension, which need not be known, as a number: an i64 without axes.
-pub(crate) fn number_of(node: &mut Node<'_>, dim: Dim) -> Result<Value, Problem> {
-    if let Some(extent) = node.terms().dim_value(dim) {
-        return node.constant(DType::I64, &[], &extent.to_le_bytes());
-    }
-    let shape = node.shape(&[dim])?;
-    let number = node.apply("shape_to_tensor", &[shape])?;
-    reshape_to(node, number, &[])
-}
-
 /// A dimension as a number; the error says what it is of.
 pub(crate) fn extent_of(node: &Node<'_>, dim: Dim, what: &str) -> Result<i64, Problem> {
     match node.terms().dim_value(dim) {

@@ -128,6 +128,7 @@ impl Operands {
             let is_one = beside[operand].is_none() && extents[column] == lanes;
             is_one && group(schedule, kept[column], operand).is_some()
         });
+        let has_masks = [sum, out].iter().all(|&block| has_masks(schedule, block, lanes));
         let found = [0, 1].map(|vector| {
             let is_vector = beside[vector] == Some(1)
                 && (matches!(beside[1 - vector], Some(0 | 1)) || in_groups[1 - vector])
@@ -179,11 +180,9 @@ impl Operands {
                 lanes,
                 panel,
                 depth: steps,
-                has_masks: false,
+                has_masks,
             })
         });
-        let has_masks = [sum, out].iter().all(|&block| has_masks(schedule, block, lanes));
-        let found = found.map(|found| found.map(|found| Self { has_masks, ..found }));
         let most = found.into_iter().flatten().max_by_key(|found| (found.form, found.rows.len()));
         most.map_or_else(no_product, Ok)
     }

@@ -2,8 +2,9 @@
 
 use tenon_plugin_api::rule::prelude::*;
 
+use crate::found::numbers::number;
 use crate::onnx::fold::is_less;
-use crate::onnx::steps::{cast_to, number_of, places_along, reshape_to};
+use crate::onnx::steps::{cast_to, places_along, reshape_to};
 
 /// Windows that are wider reach over all that there is.
 const WIDEST: i64 = 1 << 32;
@@ -170,12 +171,12 @@ impl Window {
         let own = reshape_to(node, own, &[sequence.queries, node.cx().dim(1)])?;
         let before = match counts {
             Some(counts) => {
-                let queries = number_of(node, sequence.queries)?;
+                let queries = number(node, sequence.queries)?;
                 node.apply("subtract", &[counts, queries])?
             }
             None => {
                 let past = node.cx().dim_sub(sequence.keys, sequence.new);
-                number_of(node, past)?
+                number(node, past)?
             }
         };
         let own = node.apply("add", &[own, before])?;
@@ -189,6 +190,7 @@ impl Window {
         let bounds = [(self.after, "less_equal"), (self.before.map(|size| -size), "greater_equal")];
         for (distance, op) in bounds {
             let Some(distance) = distance else { continue };
+            let distance = node.cx().dim(distance);
             let distance = number(node, distance)?;
             let bound = node.apply("add", &[own, distance])?;
             let within = node.apply(op, &[places, bound])?;
@@ -199,8 +201,4 @@ impl Window {
         }
         Ok(found)
     }
-}
-
-fn number(node: &mut Node<'_>, value: i64) -> Result<Value, Problem> {
-    node.constant(DType::I64, &[], &value.to_le_bytes())
 }
