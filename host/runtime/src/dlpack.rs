@@ -5,12 +5,16 @@
 //! aligned as generated code likes it, and may have room to become longer along an axis.
 
 use std::{
-    alloc::{Layout, alloc_zeroed, dealloc},
+    alloc::{Layout, alloc, dealloc},
     ffi::c_void,
     fmt,
     marker::PhantomData,
+    mem::MaybeUninit,
     ptr::{NonNull, null_mut},
+    slice,
 };
+
+use tenon_plugin_api::op::prefer_large_pages;
 
 /// `DLDevice`: where a tensor is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -264,10 +268,8 @@ impl TensorBuffer {
         let data = match layout(length) {
             _ if length == 0 => dangling(),
             Some(layout) => {
-                // SAFETY: the layout is not empty.
-                let data = unsafe { alloc_zeroed(layout) };
                 let missing = || TensorError::Memory { shape: shape.to_vec(), bytes: length };
-                NonNull::new(data).ok_or_else(missing)?
+                zeroed(layout).ok_or_else(missing)?
             }
             None => return Err(TensorError::Shape { shape: shape.to_vec() }),
         };
@@ -396,7 +398,7 @@ impl TensorBuffer {
     /// Its memory, with the room that it has.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `data` is `length` initialized bytes, borrowed with `self`.
-        unsafe { std::slice::from_raw_parts(self.data.as_ptr(), self.length) }
+        unsafe { slice::from_raw_parts(self.data.as_ptr(), self.length) }
     }
 
     /// A copy of its elements, one behind the other.
@@ -419,7 +421,7 @@ impl TensorBuffer {
 
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `self` is borrowed alone.
-        unsafe { std::slice::from_raw_parts_mut(self.data.as_ptr(), self.length) }
+        unsafe { slice::from_raw_parts_mut(self.data.as_ptr(), self.length) }
     }
 
     /// To be read.
@@ -481,6 +483,17 @@ impl fmt::Debug for TensorBuffer {
 
 fn layout(length: usize) -> Option<Layout> {
     Layout::from_size_align(length, TensorBuffer::ALIGN).ok()
+}
+
+/// Zeros in large pages, where there are many and the system has such pages.
+fn zeroed(layout: Layout) -> Option<NonNull<u8>> {
+    // SAFETY: the layout is not empty.
+    let data = NonNull::new(unsafe { alloc(layout) })?;
+    // SAFETY: so many bytes were allocated, and nobody else has them yet.
+    let memory = unsafe { slice::from_raw_parts_mut(data.as_ptr().cast(), layout.size()) };
+    prefer_large_pages(memory);
+    memory.fill(MaybeUninit::new(0u8));
+    Some(data)
 }
 
 /// Where an empty buffer points: nowhere, but aligned.

@@ -8,6 +8,7 @@ mod error;
 mod eval_cx;
 mod infer_cx;
 mod layout;
+mod memory;
 pub mod number;
 mod operator;
 mod schema;
@@ -18,6 +19,7 @@ pub use error::{OpError, Result};
 pub use eval_cx::{EvalCx, UNKNOWN_EXTENT};
 pub use infer_cx::{InferCx, TensorTy};
 pub use layout::{Layout, LayoutError};
+pub use memory::{prefer_large_pages, zeros};
 pub use operator::{Operator, Schema};
 pub use schema::{
     Arity, AttrBounds, AttrDef, AttrDefault, AttrKind, OpEffect, OpPattern, OpSchema, attr,

@@ -2,6 +2,7 @@
 
 use tenon_plugin_api::op::number::Number;
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::op::zeros;
 use tenon_plugin_api::with_float;
 
 use super::parallel::{GRAIN, fill};
@@ -31,7 +32,7 @@ pub(crate) fn filled<U: Element + Default>(
     shape: &[usize],
     f: &(dyn Fn(usize, &mut [U]) + Sync),
 ) -> Tensor {
-    let mut out = vec![U::default(); shape.iter().product()];
+    let mut out = zeros(shape.iter().product());
     fill(&mut out, GRAIN, &|chunk, out| f(chunk * GRAIN, out));
     Tensor::from_vec_as(dtype, shape.to_vec(), out)
 }

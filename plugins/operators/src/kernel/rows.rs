@@ -1,6 +1,7 @@
 //! Elements of two tensors that are broadcast against each other.
 
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::op::zeros;
 
 use super::parallel::fill;
 use super::space::Space;
@@ -20,7 +21,7 @@ pub(crate) fn zip<T: Element + Default, U: Element + Default>(
     let (a, b) = (cx.arg(0)?, cx.arg(1)?);
     let space = Space::broadcast(shape, [a.shape(), b.shape()]);
     let (a, b) = (a.elements::<T>(), b.elements::<T>());
-    let mut out = vec![U::default(); shape.iter().product()];
+    let mut out = zeros::<U>(shape.iter().product());
     let (row, [step_a, step_b]) = space.row();
     let rows_at_once = space.rows_at_once();
     fill(&mut out, row * rows_at_once, &|chunk, out| {

@@ -2,7 +2,7 @@
 
 use super::parallel::{GRAIN, fill};
 use super::space::{Rows, Space, row_major};
-use tenon_plugin_api::op::Element;
+use tenon_plugin_api::op::{Element, zeros};
 use zerocopy::{IntoBytes, Unalign};
 
 /// How many rows are copied together, so that lines of the source are used while they are near.
@@ -19,7 +19,7 @@ pub(crate) fn copy<T: Element + Default>(
     strides: Vec<isize>,
 ) -> Vec<T> {
     let count: usize = shape.iter().product();
-    let mut out = vec![T::default(); count];
+    let mut out = zeros(count);
     if count == 0 {
         return out;
     }

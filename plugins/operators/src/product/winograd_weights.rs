@@ -11,6 +11,7 @@ use std::array;
 
 use tenon_plugin_api::op::number::Number;
 use tenon_plugin_api::op::prelude::*;
+use tenon_plugin_api::op::zeros;
 use tenon_plugin_api::program::{Reducer, compute_dtype};
 use tenon_plugin_api::rule::prelude::*;
 use tenon_plugin_api::with_float;
@@ -72,7 +73,7 @@ fn transformed<T: Number + Default, const N: usize>(
 ) -> Result<Vec<Tensor>> {
     let (dtype, shape) = cx.out()?;
     let kernels = cx.arg(0)?.elements::<T>();
-    let mut out = vec![T::default(); shape.iter().product()];
+    let mut out = zeros(shape.iter().product());
     let (kernels, _) = kernels.as_chunks::<{ TAPS * TAPS }>();
     fill(&mut out, N * N * CHUNK, &|chunk, out| {
         let (out, _) = out.as_chunks_mut::<N>();
