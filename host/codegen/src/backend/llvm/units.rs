@@ -5,6 +5,8 @@
 //! emit. The results come in the order of the units.
 
 use std::fmt;
+use std::iter;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use inkwell::{
     attributes::AttributeLoc,
@@ -13,7 +15,6 @@ use inkwell::{
     passes::PassBuilderOptions,
     targets::{FileType, TargetMachine},
 };
-use rayon::prelude::*;
 
 use super::{
     LlvmError, fatal, intrinsics,
@@ -141,20 +142,20 @@ where
             action: "start threads to compile",
             message: error.to_string(),
         })?;
-    let results: Vec<Result<Vec<u8>, E>> = pool.install(|| {
-        units
-            .par_iter()
-            .with_max_len(1)
-            .map_init(
-                || machine(target.processor()),
-                |machine, unit| match machine {
-                    Ok(machine) => compile(machine, unit),
-                    Err(error) => Err(error.clone().into()),
-                },
-            )
-            .collect()
+    // A machine works out what its processor can do for its first unit, so each thread keeps one.
+    let next = AtomicUsize::new(0);
+    let made = pool.broadcast(|_| {
+        let machine = machine(target.processor());
+        let take = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|&at| at < units.len());
+        let of = |at: usize| match &machine {
+            Ok(machine) => (at, compile(machine, &units[at])),
+            Err(error) => (at, Err(error.clone().into())),
+        };
+        iter::from_fn(take).map(of).collect::<Vec<_>>()
     });
-    results.into_iter().collect()
+    let mut made: Vec<(usize, Result<Vec<u8>, E>)> = made.into_iter().flatten().collect();
+    made.sort_unstable_by_key(|&(at, _)| at);
+    made.into_iter().map(|(_, object)| object).collect()
 }
 
 /// Whether the functions of a module have more than so many instructions.
