@@ -94,6 +94,38 @@ fn packed_products_take_any_number_of_rows() {
     }
 }
 
+/// Bytes of which some are zero and some are large.
+fn bytes(dtype: DType, shape: &[usize]) -> Tensor {
+    let count = shape.iter().product::<usize>();
+    let bytes: Vec<u8> = (0..count).map(|at| (at * 37 % 251) as u8).collect();
+    Tensor::new(dtype, shape.to_vec(), Bytes::new(bytes)).expect("as many bytes as the shape says")
+}
+
+/// Rows of pixels fill no tile, one and some more, and several.
+#[test]
+fn convolutions_of_bytes_take_images_of_any_size() {
+    let cases = [
+        ("images_of_unknown_size", [1, 16], [4, 4, 3, 3, 16, 4]),
+        ("groups_in_planes_of_unknown_size", [3, 4], [2, 3, 3, 3, 16, 4]),
+    ];
+    for (fixture, [blocks, within], weights) in cases {
+        let path = format!("plugins/schedule-cpu/tests/byte_conv/{fixture}.ir");
+        let text = std::fs::read_to_string(path).expect("a fixture");
+        let (before, scheduled) = text.split_once("//! expect").expect("two modules");
+        let [before, scheduled] = [before, scheduled].map(module);
+        for [height, width] in [[3, 3], [4, 5], [3, 6], [5, 10]] {
+            let image = bytes(DType::U8, &[1, blocks, height, width, within]);
+            let zero = bytes(DType::U8, &[]);
+            let inputs = [image, bytes(DType::I8, &weights), zero];
+            let [expected, found] = [&before, &scheduled].map(|module| {
+                let results = evaluate(module, &inputs).unwrap_or_else(|error| panic!("{error}"));
+                results[0].elements::<i32>().to_vec()
+            });
+            assert_eq!(expected, found, "{height} by {width} of {fixture}");
+        }
+    }
+}
+
 const TOPK: &str = "fn @main(%x: f32[n, 6], %k: shape[k]) {
   %e = reshape(%x, shape(max(k, n), 6))
   %t = topk(%e, shape(k)) { axis = 0 }

@@ -10,13 +10,13 @@
 //!
 //! The sums of a tile stay in registers over all of a kernel: an instruction reads four channels of a pixel, or two of bf16, the same for
 //! all its outputs, and a vector of packed weights. Where a row is short some rows are a tile. What follows the sum is done to a tile
-//! while it is there. Pixels that fill no tile have a smaller one.
+//! while it is there. Pixels that fill no tile have a smaller one; in rows of unknown length each that is left is a tile.
 
 use tenon_plugin_api::rule;
 use tenon_schedule::{Block, Loop, Machine, Refusal, Result, Schedule, Tail, Task};
 
 use crate::byte_dots::Dots;
-use crate::product::{groups_apart, on_threads, sum_and_result};
+use crate::product::{cut_off, groups_apart, on_threads, sum_and_result};
 use crate::threads::WORK_FOR_THREADS;
 use crate::{finish, inlining};
 
@@ -55,7 +55,16 @@ fn byte_conv(task: &mut Task) -> Result<()> {
     in_groups(schedule, sum, sizes.kept)?;
     let tile = sizes.best(&machine)?;
     let threads = if sizes.work() >= WORK_FOR_THREADS { machine.threads } else { 1 };
-    in_tiles(schedule, [sum, out], &sizes, tile, dots, threads)?;
+    let left = match sizes.pixels {
+        None if tile.pixels > 1 => {
+            let whole = Sizes { kept: sizes.kept + 1, ..sizes };
+            let left = cut_off(schedule, &[sum, out], sizes.kept - 2, tile.pixels)?;
+            in_tiles(schedule, [sum, out], &whole, tile, dots, threads)?;
+            (left, Tile { pixels: 1, ..tile })
+        }
+        _ => ([sum, out], tile),
+    };
+    in_tiles(schedule, left.0, &sizes, left.1, dots, threads)?;
     for block in before {
         finish::alone(schedule, block, machine.lanes() * group, machine.threads > 1);
     }
@@ -68,6 +77,7 @@ fn byte_conv(task: &mut Task) -> Result<()> {
 }
 
 /// The extents of a convolution.
+#[derive(Clone, Copy)]
 struct Sizes {
     /// Loops over the result.
     kept: usize,
@@ -140,8 +150,7 @@ impl Sizes {
         for vectors in (1..=self.blocks).filter(|vectors| self.blocks % vectors == 0) {
             // The compiler loads what a step of the loop reads first: all weights, and all pixels that neighbouring taps see.
             let most = (machine.registers - self.taps * (vectors + 1)) / (vectors + 1);
-            // Of a row whose length is not known each pixel is a tile.
-            let width = self.pixels.unwrap_or(1);
+            let width = self.pixels.unwrap_or(MANY);
             let in_a_row = (1..=width.min(most)).map(|pixels| (1, pixels));
             let height = self.rows.filter(|_| self.pixels.is_some()).unwrap_or(1);
             let in_rows = (2..=height.min(most / width)).map(|rows| (rows, width));
@@ -172,6 +181,12 @@ impl Sizes {
         };
         let [rows, pixels] = [self.rows, self.pixels].map(|extent| extent.unwrap_or(MANY));
         let of_rows = match tile.rows {
+            // Of a row whose length is not known half a tile is left, pixel by pixel.
+            1 if self.pixels.is_none() => {
+                let left = (tile.pixels - 1) as f64 / 2.0;
+                let whole = (pixels as f64 - left) / tile.pixels as f64;
+                rows as f64 * (whole * step(tile.pixels) + left * step(1))
+            }
             1 => rows as f64 * cut(pixels, tile.pixels, &step),
             high => cut(rows, high, &|rows| step(rows * tile.pixels)),
         };
@@ -223,7 +238,8 @@ fn in_groups(schedule: &mut Schedule, sum: Block, kept: usize) -> Result<()> {
         }
         schedule.restore(before);
     }
-    no_convolution()
+    // Each group lies in a plane of its own, as large as the image.
+    Ok(())
 }
 
 /// Computes the sums and what becomes of them in tiles.
