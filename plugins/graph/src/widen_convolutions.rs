@@ -11,11 +11,14 @@
 //! of output channels, and again for each neighbour; it is cheaper to convert it once, where it is written, than each time it is
 //! read, and the schedules of f32 (Winograd's among them) are there for it. Weights then take the place of f32, as they do in the
 //! runtimes that compute short floats so. It leaves alone what reads each element once, as depthwise convolutions and products do,
-//! and bf16 where an instruction multiplies pairs.
+//! and bf16 where an instruction multiplies pairs and its vectors are filled by the outputs of a group.
 
 use tenon_plugin_api::prelude::*;
 
 use crate::convert_to_short_dots::has_fast_pairs;
+
+/// Sums in a vector of the instructions that multiply pairs.
+const LANES: i64 = 16;
 
 /// Computes convolutions of f16, and of bf16 where no instruction does, in f32.
 #[pass(
@@ -41,7 +44,10 @@ fn widen_convolutions(func: Function, _: &Module, cx: &PassContext) -> Result<Fu
             continue;
         };
         let Some((made, _)) = rw.tensor(expr) else { continue };
-        if !is_short(&rw, x, cx) || !reads_often(&mut rw, weights) {
+        let Some(shape) = rw.extents(weights) else { continue };
+        let groups = rw.terms().attrs(attrs).int("groups").unwrap_or(1);
+        let has_pairs = has_fast_pairs(cx) && fills_vectors(&shape, groups);
+        if !is_short(&rw, x, has_pairs) || !reads_often(&mut rw, weights, &shape) {
             continue;
         }
         let operands = [x, weights].map(|each| rw.in_dtype(each, DType::F32));
@@ -54,17 +60,23 @@ fn widen_convolutions(func: Function, _: &Module, cx: &PassContext) -> Result<Fu
     rw.finish()
 }
 
-fn is_short(rw: &Rewriter, x: Expr, cx: &PassContext) -> bool {
+/// Whether these are short floats of which no instruction multiplies pairs.
+fn is_short(rw: &Rewriter, x: Expr, has_pairs: bool) -> bool {
     match rw.tensor(x) {
         Some((DType::F16, _)) => true,
-        Some((DType::BF16, _)) => !has_fast_pairs(cx),
+        Some((DType::BF16, _)) => !has_pairs,
         _ => false,
     }
 }
 
+/// Whether all lanes of a vector of outputs are of one group, so that they have their data in common.
+fn fills_vectors(filters: &[i64], groups: i64) -> bool {
+    groups == 1 || filters.first().is_some_and(|outputs| (outputs / groups) % LANES == 0)
+}
+
 /// Whether these are constant filters of several channels.
-fn reads_often(rw: &mut Rewriter, weights: Expr) -> bool {
+fn reads_often(rw: &mut Rewriter, weights: Expr, shape: &[i64]) -> bool {
     let definition = rw.definition(weights);
     let is_constant = matches!(rw.view(definition), View::Constant(_));
-    is_constant && rw.extents(weights).is_some_and(|shape| shape.get(1).is_some_and(|&it| it > 1))
+    is_constant && shape.get(1).is_some_and(|&it| it > 1)
 }
