@@ -187,10 +187,9 @@ fn average(node: &mut Node<'_>) -> Outputs {
 /// `QGemm`: a product of integers and a bias of i32; on a scale where one is given, numbers where none is.
 #[rule(import.onnx, domain = "com.microsoft", key = "QGemm")]
 fn gemm(node: &mut Node<'_>) -> Outputs {
-    let (flips_a, flips_b) = (node.flag("transA", false)?, node.flag("transB", false)?);
-    let (a, b) = (moved(node, 0, false)?, moved(node, 3, flips_b)?);
-    let attrs = [("transpose_a", flips_a.into()), ("transpose_b", flips_b.into())];
-    let mut sums = node.call("matmul", &[a, b], &attrs)?;
+    let flips = [node.flag("transA", false)?, node.flag("transB", false)?];
+    let (a, b) = (moved(node, 0, flips[0])?, moved(node, 3, flips[1])?);
+    let mut sums = node.apply("matmul", &[a, b])?;
     if let Some(c) = node.optional(6) {
         sums = node.apply("add", &[sums, c])?;
     }
@@ -208,18 +207,17 @@ fn gemm(node: &mut Node<'_>) -> Outputs {
     }
 }
 
-/// An input as i32, less its zero point, which is two inputs further; of a matrix that is flipped columns are rows.
+/// A matrix, or what it is transposed, as i32, less its zero point, which is two inputs further and may be one for each column.
 fn moved(node: &mut Node<'_>, index: usize, is_flipped: bool) -> Result<Value, Problem> {
-    let x = node.input(index)?;
+    let mut x = node.input(index)?;
+    if is_flipped {
+        x = node.apply("transpose", &[x])?;
+    }
     let x = cast_to(node, x, DType::I32)?;
     if node.optional(index + 2).is_none() {
         return Ok(x);
     }
-    let mut zero = spread(node, index + 2)?;
-    if let (&[count], true) = (node.dims(zero)?.as_slice(), is_flipped) {
-        let one = node.cx().dim(1);
-        zero = reshape_to(node, zero, &[count, one])?;
-    }
+    let zero = spread(node, index + 2)?;
     let zero = cast_to(node, zero, DType::I32)?;
     node.apply("subtract", &[x, zero])
 }

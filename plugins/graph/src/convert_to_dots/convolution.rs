@@ -163,6 +163,11 @@ struct Bytes {
 
 impl Bytes {
     fn of(rw: &mut Rewriter, data: Expr, is_padded: bool, wanted: DType) -> Option<Self> {
+        // Lines are images of one row.
+        let (data, shape) = match rw.call_of(data, "reshape") {
+            Some(call) => (call.args[0], Some(call.args[1])),
+            None => (data, None),
+        };
         let (cast, zero) = match rw.call_of(data, "subtract") {
             Some(difference) => (difference.args[0], Some(difference.args[1])),
             None => (data, None),
@@ -181,6 +186,9 @@ impl Bytes {
         let mut zero = zero;
         if dtype != wanted {
             (x, zero) = moved(rw, x, zero, wanted)?;
+        }
+        if let Some(shape) = shape {
+            x = rw.apply("reshape", &[x, shape]);
         }
         let beyond = match zero {
             Some(zero) if is_padded => rw.in_dtype(zero, wanted),
