@@ -28,6 +28,7 @@ mod simplify_expr;
 mod simplify_inference;
 mod tabulate_bytes;
 mod widen_convolutions;
+mod widen_data;
 
 tenon_plugin_api::plugin! {
     id = "tenon.graph",

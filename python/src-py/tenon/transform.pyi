@@ -478,4 +478,7 @@ def VectorizeReduction(*, lanes: int = 0, reassociate: bool = True) -> Pass:
 def WidenConvolutions() -> Pass:
     """Computes convolutions of f16, and of bf16 where no instruction does, in f32."""
 
+def WidenData() -> Pass:
+    """Computes products of f16, and of bf16 that no instruction multiplies, of data in f32."""
+
 def __getattr__(name: str) -> Any: ...

@@ -10,13 +10,14 @@ use tenon_plugin_api::with_number;
 
 use super::cost::of_product;
 use super::dots::multiply;
+use super::factors::{check_dtypes, in_one_dtype, narrowed, of_weight};
 use super::programs;
-use super::transposed::{narrowed, product};
+use super::transposed::product;
 use crate::kernel::convert::convert;
 use crate::kernel::moves::{parse, relayout};
 use crate::precision::gains_by_precision;
 
-/// x * transpose(w), over the last axis of x
+/// x * transpose(w), over the last axis of x; with data of f32 the weight may be f16 or bf16
 #[op(name = "nn.dense", args = 2, pattern = "out_fusable")]
 pub struct Dense {
     /// NK, or packed: NK16n, …
@@ -32,7 +33,7 @@ pub struct Dense {
 impl Operator for Dense {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
         let layout = cx.layout("weight_layout", "NK")?;
-        cx.check_same_dtype(1)?;
+        check_dtypes(cx)?;
         let x = cx.tensor(0)?;
         let weight = cx.extents(1, &layout, b"NK")?;
         let dtype = cx.product_dtype("out_dtype", &self.out_dtype)?;
@@ -101,13 +102,13 @@ fn gradient(op: &Dense, at: &mut Adjoint<'_>) -> Result<Grads> {
     if op.weight_layout.text() != "NK" || op.units.is_some() {
         return Err(OpError::Unsupported("its weight is packed".into()));
     }
-    let (x, weight) = (at.arg(0), at.arg(1));
+    let [x, weight] = in_one_dtype(at);
     let g = narrowed(at);
     let (g_rows, x_rows) = (rows(at, g)?, rows(at, x)?);
     let grad_x = product(at, (g_rows, false), (weight, false));
     let grad_x = at.reshape_like(grad_x, x);
     let grad_weight = product(at, (g_rows, true), (x_rows, false));
-    Ok(Grads::of([grad_x, grad_weight]))
+    Ok(Grads::of([grad_x, of_weight(at, grad_weight)]))
 }
 
 /// A tensor as a matrix of its rows.

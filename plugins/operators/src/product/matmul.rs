@@ -10,8 +10,9 @@ use tenon_plugin_api::with_number;
 
 use super::cost::of_product;
 use super::dots::multiply;
+use super::factors::{check_dtypes, in_one_dtype, narrowed, of_weight};
 use super::programs;
-use super::transposed::{narrowed, product};
+use super::transposed::product;
 use crate::broadcast::types::broadcast;
 use crate::kernel::convert::convert;
 use crate::kernel::moves::permute;
@@ -19,7 +20,7 @@ use crate::kernel::space::{Rows, Space, broadcast_strides};
 use crate::precision::gains_by_precision;
 use crate::shape::transpose::Transpose;
 
-/// Matrix product over the last two axes; those before are broadcast
+/// Matrix product over the last two axes; those before are broadcast; with data of f32 the weight may be f16 or bf16
 #[op(name = "matmul", args = 2, pattern = "out_fusable")]
 pub struct Matmul {
     /// a is given transposed
@@ -35,7 +36,7 @@ pub struct Matmul {
 
 impl Operator for Matmul {
     fn infer(&self, cx: &InferCx<'_>) -> Result<Type> {
-        cx.check_same_dtype(1)?;
+        check_dtypes(cx)?;
         let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
         let dtype = cx.product_dtype("out_dtype", &self.out_dtype)?;
         let (Some(a_dims), Some(b_dims)) = (a.dims, b.dims) else {
@@ -158,7 +159,7 @@ fn cost(op: &Matmul, at: &mut Site<'_>) -> Option<Cost> {
 /// `g b'`, `a' g`, where `'` transposes; transposed themselves where the argument is given so.
 #[rule(gradient)]
 fn gradient(op: &Matmul, at: &mut Adjoint<'_>) -> Result<Grads> {
-    let (a, b) = (at.arg(0), at.arg(1));
+    let [a, b] = in_one_dtype(at);
     let (flip_a, flip_b) = (op.transpose_a, op.transpose_b);
     let g = narrowed(at);
     let grad_a = match flip_a {
@@ -169,6 +170,7 @@ fn gradient(op: &Matmul, at: &mut Adjoint<'_>) -> Result<Grads> {
         false => product(at, (a, !flip_a), (g, false)),
         true => product(at, (g, true), (a, flip_a)),
     };
+    let grad_b = of_weight(at, grad_b);
     Ok(at.summed([grad_a, grad_b])?)
 }
 

@@ -13,6 +13,7 @@ mod cost;
 pub mod dense;
 pub mod dequantize;
 mod dots;
+mod factors;
 pub mod matmul;
 mod programs;
 pub mod quantized_dense;

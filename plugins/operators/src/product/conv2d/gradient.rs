@@ -4,7 +4,7 @@ use tenon_plugin_api::op::prelude::*;
 use tenon_plugin_api::rule::prelude::*;
 
 use super::Conv2d;
-use crate::product::transposed::narrowed;
+use crate::product::factors::narrowed;
 
 /// To the data: `g`, spread by the strides, convolved with the kernels mirrored and with their channels swapped.
 /// To the kernels: the data convolved with `g`, images taken as channels, and strides as dilations.
