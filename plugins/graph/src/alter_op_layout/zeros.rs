@@ -19,6 +19,13 @@ impl Alter<'_> {
         let (dilation, last) = (ints("dilation", 1), extents.len() - 1);
         let Some(kernel) = self.shape(weight) else { return false };
         let known = |dim| self.body.terms().dim_value(dim);
+        // Steps of a sum whose vectors are of several groups are in no order in which lines could be left out.
+        let [outputs, per_group] = [kernel[0], kernel[1]].map(known);
+        let groups = read.int("groups").unwrap_or(1);
+        let share_vectors = outputs.is_none_or(|it| (it / groups) % self.panels.lanes != 0);
+        if groups > 1 && per_group != Some(1) && share_vectors {
+            return false;
+        }
         let share = |axis: usize| {
             let (extent, taps) =
                 (known(extents[axis]).unwrap_or(UNKNOWN), known(kernel[2 + axis])?);
