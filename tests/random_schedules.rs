@@ -307,6 +307,7 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
     let box_map = [boxes[0], boxes[1], boxes[2], "(i) -> (i / 2, i % 2)"][random.below(4)];
     let stages = ["[0, 1]", "[0, 2]", "[1, 0]", "[0, 0, 1]", "[0, 1, 2]"][random.below(5)];
     let order = ["[0, 1]", "[1, 0]", "[1, 0, 2]", "[2, 1, 0]"][random.below(4)];
+    let first = random.below(2);
     let multiples = ["[2, 3]", "[1, 4]", "[4, 3, 2]", "[1, 5, 1]"][random.below(4)];
     let choices = [
         format!("split({each}, [_, {factor}], tail = {tail})"),
@@ -343,6 +344,8 @@ fn instruction(random: &mut Random, module: &Module) -> (String, String) {
         format!("transform_layout(b, \"{buffer}\", \"{map}\", holes = leave)"),
         format!("transform_layout(b, \"{buffer}\", \"{map}\", pad = \"7\")"),
         format!("transform_block_layout(b, \"{box_map}\")"),
+        format!("join_iterators(b, {first})"),
+        format!("join_axes(b, \"{buffer}\", {first})"),
         format!("[s, t] = sample_tile({each}, 2); split({each}, [_, s, t], tail = {tail})"),
         format!("decompose_padding(b, {each})"),
         format!("blockize({each})"),

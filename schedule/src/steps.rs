@@ -319,6 +319,17 @@ impl Schedule {
         Ok(loops(self.step("transform_block_layout", vec![of(block), text(map)])?))
     }
 
+    /// One iterator of a block of number `first` and the next, and one loop of theirs; the loops.
+    pub fn join_iterators(&mut self, block: Block, first: usize) -> Result<Vec<Loop>> {
+        Ok(loops(self.step("join_iterators", vec![of(block), Value::Int(first as i64)])?))
+    }
+
+    /// One axis of a buffer that a block writes of number `first` and the next.
+    pub fn join_axes(&mut self, block: Block, buffer: &str, first: usize) -> Result<()> {
+        let args = vec![of(block), text(buffer), Value::Int(first as i64)];
+        self.step("join_axes", args).map(drop)
+    }
+
     /// Rounds the extents of a reduction's iterators up to multiples, in padded copies of its buffers; the blocks that copy.
     pub fn pad_einsum(&mut self, block: Block, multiples: &[i64]) -> Result<Vec<Block>> {
         let multiples: Vec<Option<i64>> = multiples.iter().map(|&each| Some(each)).collect();

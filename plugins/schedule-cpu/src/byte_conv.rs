@@ -18,7 +18,7 @@ use tenon_schedule::{Block, Loop, Machine, Refusal, Result, Schedule, Tail, Task
 use crate::byte_dots::Dots;
 use crate::product::{cut_off, groups_apart, on_threads, sum_and_result};
 use crate::threads::WORK_FOR_THREADS;
-use crate::{finish, inlining};
+use crate::{attempt, finish, inlining};
 
 /// Products of a sum that an instruction adds: of bytes, and of bf16.
 const GROUPS: [i64; 2] = [4, 2];
@@ -51,7 +51,8 @@ fn byte_conv(task: &mut Task) -> Result<()> {
     groups_apart(schedule, sum, out, None)?;
     frames_outside(schedule, [sum, out])?;
     let taps = if machine.registers < REGISTERS { 1 } else { TAPS };
-    let sizes = Sizes::of(schedule, [sum, out], (dots, group), taps)?;
+    let of_lines = !joined(schedule, [sum, out])?;
+    let sizes = Sizes::of(schedule, [sum, out], (dots, group), taps, of_lines)?;
     in_groups(schedule, sum, sizes.kept)?;
     let tile = sizes.best(&machine)?;
     let threads = if sizes.work() >= WORK_FOR_THREADS { machine.threads } else { 1 };
@@ -81,6 +82,8 @@ fn byte_conv(task: &mut Task) -> Result<()> {
 struct Sizes {
     /// Loops over the result.
     kept: usize,
+    /// Whether one of these is over rows of an image; otherwise all pixels are a row.
+    of_lines: bool,
     /// Steps of those outside of the blocks of channels.
     outer: i64,
     blocks: i64,
@@ -108,6 +111,7 @@ impl Sizes {
         [sum, out]: [Block; 2],
         (dots, group): (Dots, i64),
         taps: i64,
+        of_lines: bool,
     ) -> Result<Self> {
         let (of_sum, of_out) = (schedule.loops(sum)?, schedule.loops(out)?);
         let (kept, depth) = of_sum.split_at(of_out.len().min(of_sum.len()));
@@ -116,14 +120,22 @@ impl Sizes {
         };
         let is_apart = schedule.reduced_and_kept(sum, &of_sum) == (depth.to_vec(), kept.to_vec());
         let (own, results) = (extents(kept), extents(&of_out));
+        let (image, rest) = match results.len().checked_sub(if of_lines { 3 } else { 2 }) {
+            Some(at) => (&results[at..], &results[..at]),
+            None => return no_convolution(),
+        };
         let Some(steps) = extents(depth).into_iter().collect::<Option<Vec<i64>>>() else {
             return no_convolution();
         };
-        let (&[ref outer @ .., Some(blocks), rows, pixels, Some(lanes)], Some((&last, steps))) =
-            (results.as_slice(), steps.split_last())
+        let (
+            &[ref rows @ .., pixels, Some(lanes)],
+            &[ref outer @ .., Some(blocks)],
+            Some((&last, steps)),
+        ) = (image, rest, steps.split_last())
         else {
             return no_convolution();
         };
+        let rows = rows.first().copied().unwrap_or(Some(1));
         let outer = outer.iter().map(|extent| extent.unwrap_or(1));
         let is_one = last == group
             && own == results
@@ -133,7 +145,10 @@ impl Sizes {
         let (outer, depth) = (outer.product(), steps.iter().product());
         let taps = steps.last().copied().filter(|steps| *steps <= taps).unwrap_or(1);
         match is_one {
-            true => Ok(Self { kept: own.len(), outer, blocks, rows, pixels, lanes, depth, taps }),
+            true => {
+                let kept = own.len();
+                Ok(Self { kept, of_lines, outer, blocks, rows, pixels, lanes, depth, taps })
+            }
             false => no_convolution(),
         }
     }
@@ -220,6 +235,32 @@ fn frames_outside(schedule: &mut Schedule, [sum, out]: [Block; 2]) -> Result<()>
     Ok(())
 }
 
+/// Makes one row of all pixels of an image whose rows are of unknown length, where each sees one pixel alone. Says whether it has.
+fn joined(schedule: &mut Schedule, blocks: [Block; 2]) -> Result<bool> {
+    let [sum, out] = blocks;
+    let loops = schedule.loops(out)?;
+    let Some(rows) = loops.len().checked_sub(3) else { return Ok(false) };
+    if schedule.extent(loops[rows + 1]).is_some() {
+        return Ok(false);
+    }
+    for block in blocks {
+        let loops = schedule.loops(block)?;
+        let are_one = |pair: &[Loop; 2]| schedule.are_one_row(pair[0], pair[1]);
+        if !loops.get(rows..).and_then(|loops| loops.first_chunk()).is_some_and(are_one) {
+            return Ok(false);
+        }
+    }
+    Ok(attempt(schedule, |schedule| {
+        for block in blocks {
+            schedule.join_iterators(block, rows)?;
+        }
+        match schedule.written(sum) {
+            Some(buffer) => schedule.join_axes(sum, &buffer, rows),
+            None => Ok(()),
+        }
+    }))
+}
+
 /// Cuts the loop over groups where data lies in larger blocks of channels, so that its inner steps are next to each other.
 fn in_groups(schedule: &mut Schedule, sum: Block, kept: usize) -> Result<()> {
     let groups = schedule.loops(sum)?[kept];
@@ -251,17 +292,18 @@ fn in_tiles(
     dots: Dots,
     threads: i64,
 ) -> Result<()> {
-    let at = sizes.kept - 4;
+    let pixels = sizes.kept - 2;
+    let at = pixels - 1 - usize::from(sizes.of_lines);
     let (row, size) = match tile.rows {
-        1 => (at + 2, tile.pixels),
-        rows => (at + 1, rows),
+        1 => (pixels, tile.pixels),
+        rows => (pixels - 1, rows),
     };
     let cut_sum = schedule.loops(sum)?[row];
     let sums = whole_and_rest(schedule, sum, cut_sum, size)?;
     let loops = schedule.loops(out)?;
     let over_blocks = schedule.split(loops[at], &[None, Some(tile.vectors)], Tail::Perfect)?;
-    let order = [over_blocks[0], loops[at + 1], loops[at + 2], over_blocks[1], loops[at + 3]];
-    schedule.reorder(&order)?;
+    let (image, lanes) = loops[at + 1..].split_at(pixels - at);
+    schedule.reorder(&[&over_blocks[..1], image, &over_blocks[1..], lanes].concat())?;
     let outs = whole_and_rest(schedule, out, loops[row], size)?;
     for (sum, out) in sums.into_iter().zip(outs) {
         // Loops of one step may be gone.

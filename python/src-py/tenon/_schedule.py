@@ -53,6 +53,8 @@ skip_zeros(block) 0
 blockize(of) 1
 transform_layout(block, buffer, map, holes = refuse, pad = "") 0
 transform_block_layout(block, map) *
+join_iterators(block, first) *
+join_axes(block, buffer, first) 0
 pad_einsum(block, multiples) *
 pipeline(loop, stages, order = []) 1
 set_scope(block, buffer, scope) 0

@@ -148,7 +148,7 @@ fn read_map(
     }
 }
 
-fn check_accesses(schedule: &Schedule, buffer: Expr) -> Result<()> {
+pub(super) fn check_accesses(schedule: &Schedule, buffer: Expr) -> Result<()> {
     let mut space = schedule.space();
     let root = schedule.tree.root;
     for access in schedule.bound_accesses(&mut space, root) {
@@ -159,7 +159,7 @@ fn check_accesses(schedule: &Schedule, buffer: Expr) -> Result<()> {
     Ok(())
 }
 
-fn rewrite(
+pub(super) fn rewrite(
     schedule: &mut Schedule,
     space: &mut Space,
     buffer: Expr,

@@ -12,6 +12,7 @@ mod epilogue;
 mod find;
 mod fuse;
 mod inline;
+mod join;
 mod kinds;
 mod layout;
 mod layout_pad;

@@ -3,7 +3,7 @@
 use super::*;
 use crate::trace::Primitive;
 
-static PRIMITIVES: [&Primitive; 48] = [
+static PRIMITIVES: [&Primitive; 50] = [
     &find::BLOCK,
     &find::BLOCKS,
     &find::ANCHOR,
@@ -45,6 +45,8 @@ static PRIMITIVES: [&Primitive; 48] = [
     &blockize::BLOCKIZE,
     &layout::TRANSFORM_LAYOUT,
     &block_layout::TRANSFORM_BLOCK_LAYOUT,
+    &join::JOIN_ITERATORS,
+    &join::JOIN_AXES,
     &pad_einsum::PAD_EINSUM,
     &pipeline::PIPELINE,
     &set_scope::SET_SCOPE,

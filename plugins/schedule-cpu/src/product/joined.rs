@@ -5,16 +5,17 @@
 //! ```
 //!
 //! Pixels of a convolution of one tap are rows of a matrix, whatever line of the image they are on. In lines of seven pixels a tile is
-//! seven rows high or less; in all of them, as high as registers allow, with but one tile or two that are lower. Lines of more rows than
-//! there are registers are cut into so many tiles that joining them would gain less than it takes to compile.
+//! seven rows high or less; in all of them, as high as registers allow, with but one tile or two that are lower. So are those of lines
+//! of which nobody knows how long they are. Lines of more rows than there are registers are cut into so many tiles that joining them
+//! would gain less than it takes to compile.
 
-use tenon_schedule::{Block, Holes, Machine, Result, Schedule};
+use tenon_schedule::{Block, Machine, Result, Schedule};
 
 use super::operands::{Form, Operands};
 use crate::attempt;
 
 /// Makes the last two loops over rows one, where each step of the outer moves all that is read and written as far as all steps of the
-/// inner. The steps of the inner are given: so many rows are a line.
+/// inner. The steps of the inner are given, where they are known: so many rows are a line.
 pub(super) fn join(
     schedule: &mut Schedule,
     blocks: [Block; 2],
@@ -26,8 +27,8 @@ pub(super) fn join(
     let &[.., outer, inner] = operands.rows.as_slice() else { return Ok(None) };
     let is_known = !operands.is_unknown(outer) && !operands.is_unknown(inner);
     let line = operands.extent(inner);
-    let is_short = is_known && line < machine.registers;
-    if operands.form != Form::Columns || inner != outer + 1 || !is_short {
+    let is_long = !operands.is_unknown(inner) && line >= machine.registers;
+    if operands.form != Form::Columns || inner != outer + 1 || is_long {
         return Ok(None);
     }
     for block in blocks {
@@ -37,13 +38,11 @@ pub(super) fn join(
         }
     }
     let is_joined = attempt(schedule, |schedule| {
-        let kept = operands.extents.len();
         for block in blocks {
-            let all = schedule.loops(block)?.len();
-            schedule.transform_block_layout(block, &map(all, outer, line))?;
+            schedule.join_iterators(block, outer)?;
         }
         if let Some(buffer) = schedule.written(sum) {
-            schedule.transform_layout(sum, &buffer, &map(kept, outer, line), Holes::Refuse)?;
+            schedule.join_axes(sum, &buffer, outer)?;
         }
         let joined = Operands::of(schedule, sum, out, lanes)?;
         match joined.form == operands.form && joined.rows.last() == Some(&outer) {
@@ -51,15 +50,5 @@ pub(super) fn join(
             false => super::no_product(),
         }
     });
-    Ok(is_joined.then_some(line))
-}
-
-/// A map of so many indices that makes one of two: lines of so many, and the places in one.
-fn map(count: usize, outer: usize, line: i64) -> String {
-    let name = |at: usize| format!("i{at}");
-    let mut joined: Vec<String> = (0..count).map(name).collect();
-    let names = joined.join(", ");
-    joined[outer] = format!("i{outer} * {line} + i{}", outer + 1);
-    joined.remove(outer + 1);
-    format!("({names}) -> ({})", joined.join(", "))
+    Ok((is_joined && is_known).then_some(line))
 }
