@@ -204,6 +204,17 @@ def cases():
     yield "qgemm_floats", "QGemm", [
         bytes_of(3, 5), f32(0.02), u8(110), Const(small(5, 4)), f32(0.03), i8(0)
     ], {"alpha": 0.5}, 1
+    scaled = [bytes_of(2, 5, 8), Const(small(8, 24)), Const(real(24)), f32(0.02)]
+    yield "qattention", "QAttention", [*scaled, f32(0.03), None, u8(110), i8(0)], {"num_heads": 2}, 1
+    yield "qattention_columns", "QAttention", [
+        *scaled, Const(real(24, low=0.01, high=0.05)), mask, u8(110), Const(np.zeros(24, np.int8))
+    ], {"num_heads": 2}, 1
+    yield "qattention_past", "QAttention", [*scaled, f32(0.03), None, u8(110), i8(0), past], {
+        "num_heads": 2, "unidirectional": 1
+    }, 2
+    quantized = [Const(bytes_of(*shape)) for shape in ((10, 8), (6, 8), (2, 8), (8,), (8,))]
+    scales, zeros = [f32(0.01 * at) for at in range(1, 6)], [u8(120 + at) for at in range(5)]
+    yield "qembed", "QEmbedLayerNormalization", [ids, segments, *quantized, mask, *scales, *zeros], {}, 2
     yield "dynamic_matmul", "DynamicQuantizeMatMul", [
         real(3, 5), Const(bytes_of(5, 4)), f32(0.03), u8(120), Const(real(4))
     ], {}, 1

@@ -1,8 +1,9 @@
-//! `Attention` and `MultiHeadAttention`.
+//! `Attention`, `QAttention` and `MultiHeadAttention`.
 
 use tenon_plugin_api::rule::prelude::*;
 
 use crate::heads::{Scores, attend, merge, split, unless};
+use crate::quantized::{spread, without_zero};
 use crate::steps::{absent, cast_to, extent_of, joined, needed, only, places, reshape_to, sliced};
 
 /// `Attention`: queries, keys and values are one product of the input; the past of keys and values lies in one tensor.
@@ -13,7 +14,6 @@ fn attention(node: &mut Node<'_>) -> Outputs {
     node.ignore("rotary_embedding_dim");
     absent(node, 6, "a length of the past beside it")?;
     let (x, weights) = (node.input(0)?, node.input(1)?);
-    let heads = needed(node, "num_heads")?;
     let width = extent_of(node, node.dims(weights)?[1], "width of the weights")?;
     let sizes = match node.ints("qkv_hidden_sizes")?.as_deref() {
         None => [width / 3; 3],
@@ -24,6 +24,35 @@ fn attention(node: &mut Node<'_>) -> Outputs {
     if let Some(bias) = node.optional(2) {
         all = node.apply("add", &[all, bias])?;
     }
+    let [mask, past, bias] = [3, 4, 5].map(|index| node.optional(index));
+    of_one_product(node, all, sizes, [mask, past, bias])
+}
+
+/// `QAttention`: input and weights are bytes on scales.
+#[rule(import.onnx, domain = "com.microsoft", key = "QAttention")]
+fn quantized_attention(node: &mut Node<'_>) -> Outputs {
+    only(node, "do_rotary", 0)?;
+    only(node, "past_present_share_buffer", 0)?;
+    let (x, weights) = (without_zero(node, 0, 6)?, without_zero(node, 1, 7)?);
+    let width = extent_of(node, node.dims(weights)?[1], "width of the weights")?;
+    let sums = node.apply("matmul", &[x, weights])?;
+    let sums = cast_to(node, sums, DType::F32)?;
+    let (of_x, of_weights, bias) = (spread(node, 3)?, spread(node, 4)?, node.input(2)?);
+    let scale = node.apply("multiply", &[of_x, of_weights])?;
+    let all = node.apply("multiply", &[sums, scale])?;
+    let all = node.apply("add", &[all, bias])?;
+    let [mask, past] = [5, 8].map(|index| node.optional(index));
+    of_one_product(node, all, [width / 3; 3], [mask, past, None])
+}
+
+/// Attention of queries, keys and values that are columns of one product, with a mask, the past, and what is added to scores.
+fn of_one_product(
+    node: &mut Node<'_>,
+    all: Value,
+    sizes: [i64; 3],
+    [mask, past, bias]: [Option<Value>; 3],
+) -> Outputs {
+    let heads = needed(node, "num_heads")?;
     let mut first = 0;
     let mut parts = Vec::with_capacity(3);
     for size in sizes {
@@ -32,7 +61,7 @@ fn attention(node: &mut Node<'_>) -> Outputs {
         first += size;
     }
     let &[query, mut key, mut value] = parts.as_slice() else { return invalid("its parts") };
-    if let Some(past) = node.optional(4) {
+    if let Some(past) = past {
         let past = node.call("split", &[past], &[("sections", 2.into()), ("axis", 0.into())])?;
         let past = node.items(past)?;
         let dims = node.dims(past[0])?;
@@ -43,13 +72,13 @@ fn attention(node: &mut Node<'_>) -> Outputs {
     }
     let mut how = scores(node)?;
     let sequence = Sequence::of(node, query, key)?;
-    if let Some(mask) = node.optional(3) {
+    if let Some(mask) = mask {
         how.added.push(sequence.masked(node, mask)?);
     }
     if node.flag("unidirectional", false)? {
         how.added.push(sequence.causal(node)?);
     }
-    how.added.extend(node.optional(5));
+    how.added.extend(bias);
     let y = attend(node, [query, key, value], &how)?;
     let y = merge(node, y)?;
     if node.output_count() < 2 {

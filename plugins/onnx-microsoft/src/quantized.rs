@@ -207,23 +207,40 @@ fn gemm(node: &mut Node<'_>) -> Outputs {
     }
 }
 
-/// A matrix, or what it is transposed, as i32, less its zero point, which is two inputs further and may be one for each column.
+/// A matrix, or what it is transposed, as i32, less its zero point, which is two inputs further.
 fn moved(node: &mut Node<'_>, index: usize, is_flipped: bool) -> Result<Value, Problem> {
-    let mut x = node.input(index)?;
-    if is_flipped {
-        x = node.apply("transpose", &[x])?;
+    match is_flipped {
+        true => {
+            let x = node.input(index)?;
+            let x = node.apply("transpose", &[x])?;
+            less_zero(node, x, index + 2)
+        }
+        false => without_zero(node, index, index + 2),
     }
+}
+
+/// An input as i32, less its zero point, which is input `zero` and may be one for each column.
+pub(crate) fn without_zero(
+    node: &mut Node<'_>,
+    index: usize,
+    zero: usize,
+) -> Result<Value, Problem> {
+    let x = node.input(index)?;
+    less_zero(node, x, zero)
+}
+
+pub(crate) fn less_zero(node: &mut Node<'_>, x: Value, zero: usize) -> Result<Value, Problem> {
     let x = cast_to(node, x, DType::I32)?;
-    if node.optional(index + 2).is_none() {
+    if node.optional(zero).is_none() {
         return Ok(x);
     }
-    let zero = spread(node, index + 2)?;
+    let zero = spread(node, zero)?;
     let zero = cast_to(node, zero, DType::I32)?;
     node.apply("subtract", &[x, zero])
 }
 
 /// One number for all without dimensions, or one for each column.
-fn spread(node: &mut Node<'_>, index: usize) -> Result<Value, Problem> {
+pub(crate) fn spread(node: &mut Node<'_>, index: usize) -> Result<Value, Problem> {
     let value = node.input(index)?;
     let one = node.cx().dim(1);
     match *node.dims(value)?.as_slice() {
