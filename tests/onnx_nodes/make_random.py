@@ -1455,6 +1455,11 @@ def unsigned(*shape):
     return (np.arange(np.prod(shape)) * 37 % 256).astype(np.uint8).reshape(shape)
 
 
+def few_bits(*shape):
+    """Integers of four bits, of all sizes."""
+    return (np.arange(np.prod(shape)) * 7 % 16).reshape(shape).astype("uint4")
+
+
 INF, NAN = np.inf, np.nan
 EDGES = floats(INF, -INF, NAN, -0.0, 0.5, -2.0)
 FOUND = [
@@ -1462,6 +1467,12 @@ FOUND = [
     found("infinite", "Clip", 7, [EDGES], max=1.0),
     found("wide_difference", "DequantizeLinear", 21,
           [np.array([131000, -70000, 3], np.int32), [np.float16(0.125)]]),
+    # Zero points of few bits that stand for blocks.
+    found("few_bits", "DequantizeLinear", 21,
+          [[few_bits(3, 16)], [floats(0.5, 0.25, 2, 1, 3, 4).reshape(3, 2)], [few_bits(3, 2)]], axis=1, block_size=8),
+    found("few_bits", "QuantizeLinear", 21,
+          [floats(*range(-12, 12)).reshape(2, 12), [floats(0.5, 0.25, 2, 1).reshape(2, 2)], [few_bits(2, 2)]], "reference",
+          axis=1, block_size=6),
     found("whole_factor", "Gemm", 13, [np.ones((2, 3), np.int32), np.ones((3, 2), np.int32)], alpha=2.0),
     found("part_factor", "Gemm", 13, [np.ones((2, 3), np.int32), np.ones((3, 2), np.int32)], alpha=0.5),
     found("neither", "IsInf", 10, [EDGES], detect_negative=0, detect_positive=0),

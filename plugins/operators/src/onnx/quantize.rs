@@ -37,8 +37,9 @@ fn quantize(node: &mut Node<'_>) -> Outputs {
     let wide = if precision == DType::F64 { DType::F64 } else { DType::F32 };
     y = cast_to(node, y, wide)?;
     if let Some(zero) = zero {
-        let zero = block.spread(node, zero)?;
+        // Converted first: integers of few bits are not computed with.
         let zero = cast_to(node, zero, wide)?;
+        let zero = block.spread(node, zero)?;
         y = node.apply("add", &[y, zero])?;
     }
     let (min, max) = dtype.int_bounds();
@@ -62,8 +63,8 @@ fn dequantize(node: &mut Node<'_>) -> Outputs {
     let mut y = x;
     // That of a float is zero.
     if let Some(zero) = node.optional(2).filter(|_| !of_x.is_float()) {
-        let zero = block.spread(node, zero)?;
         let zero = cast_to(node, zero, DType::I32)?;
+        let zero = block.spread(node, zero)?;
         y = cast_to(node, y, DType::I32)?;
         y = node.apply("subtract", &[y, zero])?;
     }
@@ -146,9 +147,11 @@ impl Blocks {
             return Ok(None);
         };
         let own = node.dims(scale)?;
-        if rows * columns == 0 || self.dims.len() != 2 || node.dtype(scale)? != DType::F32 {
+        let is_wide = node.dtype(scale)?.bits() > 32;
+        if rows * columns == 0 || self.dims.len() != 2 || is_wide {
             return Ok(None);
         }
+        let scale = cast_to(node, scale, DType::F32)?;
         let (along, block, shape) = match (own.as_slice(), node.axis(self.axis, 2)?) {
             (&[_, _], along) if self.size > 0 => (along, self.size, own.clone()),
             ([] | [_], axis) if self.size == 0 => {
