@@ -34,7 +34,7 @@ pub(super) struct CompareArgs {
     #[arg(long, value_name = "PROGRAM", default_value = "python3")]
     python: PathBuf,
     /// The largest difference that is none, as a part of the largest magnitude of a tensor; by default 0.001, 0.02 of what was
-    /// rounded to f16 on the way, and 0.05 of what was to bf16 or to bytes on a scale
+    /// rounded to f16 on the way, and 0.05 of what was to bf16 or to bytes on a scale, as weights are by `--weights`
     #[arg(long, value_name = "PART", value_parser = parse_part)]
     tolerance: Option<f64>,
     /// Bind a symbolic dimension

@@ -151,7 +151,12 @@ impl<'a> Compiled<'a> {
         let found = tensors_of(&run_compiled(&self.code, &inputs)?);
         let traced = || self.question.behind(model, "intermediates");
         let judged = judge.numbers(inputs.clone(), traced)?;
-        let kernels = Kernels::of(&self.fused);
+        // Weights that are stored as bytes are rounded before any of them is read.
+        let least = match self.question.options.weights {
+            Some(_) => Grain::Byte,
+            None => Grain::Fine,
+        };
+        let kernels = Kernels::of(&self.fused, least);
         let outputs = found.len().saturating_sub(kernels.all.len());
         if judged.outputs.len() != outputs {
             let judge = judged.outputs.len();

@@ -100,7 +100,8 @@ pub(super) fn nodes_of(cx: &Cx, body: BodyView<'_>, expr: Expr) -> Vec<String> {
 }
 
 impl Kernels {
-    pub(super) fn of(module: &Module) -> Self {
+    /// The kernels of a module, in which numbers are no finer than `least`.
+    pub(super) fn of(module: &Module, least: Grain) -> Self {
         let Some(function) = module.get_str("main") else { return Self::default() };
         let (cx, body) = (module.cx(), function.view());
         let Some(bindings) = bindings_of(function) else {
@@ -124,7 +125,7 @@ impl Kernels {
             let (program, args) = call_of(body, value);
             let own = *grains
                 .entry(program.clone())
-                .or_insert_with(|| Grain::of_program(module, &program));
+                .or_insert_with(|| Grain::of_program(module, &program).max(least));
             let fields = (0..).take_while(|&field| known.numbers.contains_key(&(var, field)));
             for field in fields {
                 made.all.push(Kernel {
