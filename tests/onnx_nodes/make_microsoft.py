@@ -70,6 +70,9 @@ def cases():
     yield "quick_gelu", "QuickGelu", [x], {}, 1
     yield "quick_gelu_alpha", "QuickGelu", [x], {"alpha": 1.0}, 1
 
+    # As quantizers write it that say no version of the domain.
+    yield "gelu_untold", "Gelu", [x], {"untold": True}, 1
+
     a, b = real(2, 3, 5), real(2, 5, 4)
     yield "fused_matmul", "FusedMatMul", [a, b], {"alpha": 0.5}, 1
     yield "fused_matmul_b", "FusedMatMul", [a, real(2, 4, 5)], {"transB": 1}, 1
@@ -298,11 +301,13 @@ def model_of(op, inputs, attrs, outputs):
     typed = [info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape) for name, value in given.items()]
     untyped = [info(name, TensorProto.FLOAT, None) for name in results if name]
     attrs = dict(attrs)
-    standard = attrs.pop("standard", None)
+    standard, is_untold = attrs.pop("standard", None), attrs.pop("untold", False)
     domain = "com.microsoft" if standard is None else ""
     node = helper.make_node(op, names, results, domain=domain, **attrs)
     graph = helper.make_graph([node], op, typed, untyped, weights)
-    sets = [helper.make_opsetid("", standard or 17), helper.make_opsetid("com.microsoft", 1)]
+    sets = [helper.make_opsetid("", standard or 17)]
+    if not is_untold:
+        sets.append(helper.make_opsetid("com.microsoft", 1))
     return helper.make_model(graph, opset_imports=sets, ir_version=10), given
 
 

@@ -193,6 +193,13 @@ impl<'m> Importer<'m> {
         Ok(())
     }
 
+    /// The version of a domain other than the standard one of which a model says none, though it has an operator of it: the first, where
+    /// that operator is known. So ONNX Runtime reads what its own tools write.
+    fn untold(&self, domain: &str, op_type: &str) -> Option<i64> {
+        let rules = rules::find(&self.cx, &rules::key(domain, op_type), 1).ok()?;
+        (!domain.is_empty() && !rules.is_empty()).then_some(1)
+    }
+
     /// Translates a node; its outputs are missing when that is not possible.
     fn node(
         &mut self,
@@ -212,7 +219,8 @@ impl<'m> Importer<'m> {
             }
         };
         let domain = standard_domain(node.domain);
-        let Some(version) = frame.version(domain) else {
+        let Some(version) = frame.version(domain).or_else(|| self.untold(domain, node.op_type))
+        else {
             let domain = if domain.is_empty() { "ai.onnx" } else { domain };
             if self.unversioned.insert(domain) {
                 self.problems.add_wrong(|| GraphProblem::NoOperatorSet(quoted(domain)));
