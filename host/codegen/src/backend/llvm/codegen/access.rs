@@ -127,6 +127,7 @@ impl<'cx> Assembler<'cx, '_> {
             let offset = |lane| self.moved(base, i64::from(lane) * stride);
             let vector = match stride {
                 1 => self.read_masked(buffer, class, base, mask)?,
+                2 if lanes % 2 == 0 => self.read_every_other(buffer, class, base, mask)?,
                 _ => self.gather_masked(buffer, class, mask, offset)?,
             };
             return Ok(value(lanes, Form::Vector(vector)));
@@ -344,7 +345,7 @@ impl<'cx> Assembler<'cx, '_> {
         }
     }
 
-    fn moved(&self, offset: IntValue<'cx>, by: i64) -> Result<IntValue<'cx>> {
+    pub(super) fn moved(&self, offset: IntValue<'cx>, by: i64) -> Result<IntValue<'cx>> {
         if by == 0 {
             return Ok(offset);
         }
@@ -371,7 +372,7 @@ impl<'cx> Assembler<'cx, '_> {
     }
 
     /// `lanes` elements side by side, in registers.
-    fn read_elements(
+    pub(super) fn read_elements(
         &self,
         buffer: &Buffer<'cx>,
         class: Class,
@@ -384,7 +385,7 @@ impl<'cx> Assembler<'cx, '_> {
         if class == Class::Bool { self.is_not_zero(value) } else { Ok(value) }
     }
 
-    fn write_elements(
+    pub(super) fn write_elements(
         &self,
         buffer: &Buffer<'cx>,
         class: Class,

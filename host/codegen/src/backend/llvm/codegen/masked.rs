@@ -6,7 +6,8 @@
 //! }
 //! ```
 //!
-//! The code is there twice, since most steps of a loop leave nothing out, and accumulators under a mask stay in memory.
+//! The code is there twice, since most steps of a loop leave nothing out. A vector of a buffer on the stack is read and written whole,
+//! with what it was in lanes that are left out, so that accumulators stay in registers.
 //! What a lane that is left out has read is zero. Elements that lie apart are read from where the buffer begins in such lanes,
 //! which is there when any lane has an element, and are written under a branch each.
 
@@ -71,6 +72,16 @@ impl<'cx> Emitter<'cx, '_> {
     }
 }
 
+/// Whether elements side by side are a vector of a buffer on the stack of this function, all lanes of which are there: nobody else
+/// sees them.
+fn is_whole_on_stack(buffer: &Buffer<'_>, offset: IntValue<'_>, lanes: u16) -> bool {
+    let made = buffer.pointer.as_instruction();
+    let elements: Option<i64> = buffer.layout.shape.iter().map(|extent| extent.known()).product();
+    let end = offset.get_sign_extended_constant().and_then(|at| at.checked_add(lanes.into()));
+    made.is_some_and(|made| made.get_opcode() == Op::Alloca)
+        && matches!((end, elements), (Some(end), Some(elements)) if i64::from(lanes) <= end && end <= elements)
+}
+
 impl<'cx> Assembler<'cx, '_> {
     /// The lanes that an access of so many of them does not leave out, where it may leave out any.
     pub(super) fn mask_over(&self, lanes: u16) -> Option<VectorValue<'cx>> {
@@ -95,6 +106,10 @@ impl<'cx> Assembler<'cx, '_> {
     ) -> Result<BasicValueEnum<'cx>> {
         let element = class.memory(self.cx);
         let ty = with_lanes(element, lanes_of(mask.into()));
+        if is_whole_on_stack(buffer, offset, lanes_of(mask.into())) {
+            let value = self.read_elements(buffer, class, offset, lanes_of(mask.into()))?;
+            return self.select(mask.into(), value, value.get_type().const_zero());
+        }
         let place = self.element_anywhere(buffer.pointer, element, offset)?;
         let args = [place.into(), mask.into(), ty.const_zero()];
         let overload = [ty, place.get_type().into()];
@@ -106,6 +121,27 @@ impl<'cx> Assembler<'cx, '_> {
         if class == Class::Bool { self.is_not_zero(value) } else { Ok(value) }
     }
 
+    /// Every other element, by two loads of those side by side; zero where the mask is false.
+    pub(super) fn read_every_other(
+        &self,
+        buffer: &Buffer<'cx>,
+        class: Class,
+        base: IntValue<'cx>,
+        mask: VectorValue<'cx>,
+    ) -> Result<BasicValueEnum<'cx>> {
+        let lanes = u64::from(mask.get_type().get_size());
+        let none = mask.get_type().const_zero();
+        let half = |at: u64| -> Result<VectorValue<'cx>> {
+            // Between two elements that are wanted lies one that need not be there.
+            let wanted = (0..lanes).map(|i| if i % 2 == 0 { at / 2 + i / 2 } else { lanes });
+            let mask = self.shuffle(mask, none, wanted)?;
+            let offset = self.moved(base, at as i64)?;
+            Ok(self.read_masked(buffer, class, offset, mask)?.into_vector_value())
+        };
+        let (low, high) = (half(0)?, half(lanes)?);
+        Ok(self.shuffle(low, high, (0..lanes).map(|i| 2 * i))?.into())
+    }
+
     /// Writes elements side by side where the mask is true.
     pub(super) fn write_masked(
         &self,
@@ -115,6 +151,12 @@ impl<'cx> Assembler<'cx, '_> {
         value: BasicValueEnum<'cx>,
         mask: VectorValue<'cx>,
     ) -> Result<()> {
+        let lanes = lanes_of(mask.into());
+        if is_whole_on_stack(buffer, offset, lanes) {
+            let before = self.read_elements(buffer, class, offset, lanes)?;
+            let value = self.select(mask.into(), value, before)?;
+            return self.write_elements(buffer, class, offset, value);
+        }
         let element = class.memory(self.cx);
         let place = self.element_anywhere(buffer.pointer, element, offset)?;
         let value = self.to_memory(class, value)?;

@@ -154,7 +154,19 @@ fn guarded(base: i64, stride: i64, is_store: bool) -> std::sync::Arc<Function> {
 
 #[test]
 fn lanes_that_are_left_out_touch_nothing() {
-    let cases = [(60, 1), (-5, 1), (-70, 1), (55, 2), (3, 9), (-1, 4), (4, -1), (70, -1), (200, 3)];
+    let cases = [
+        (60, 1),
+        (-5, 1),
+        (-70, 1),
+        (55, 2),
+        (-9, 2),
+        (40, 2),
+        (3, 9),
+        (-1, 4),
+        (4, -1),
+        (70, -1),
+        (200, 3),
+    ];
     for (base, stride) in cases {
         let [read, written] = [false, true].map(|is_store| {
             let inputs = [counting(if is_store { 16 } else { 64 })];
@@ -180,6 +192,45 @@ fn a_mask_is_part_of_an_instruction_where_the_processor_has_masks() {
     let assembly = compile(&guarded(60, 1, false), &target, Emit::Assembly).unwrap();
     let assembly = String::from_utf8(assembly).unwrap();
     assert!(assembly.contains("{%k1} {z}"), "{assembly}");
+}
+
+/// The sums of eight rows in a vector of which ten lanes are wanted, each step under a condition.
+fn guarded_sums() -> std::sync::Arc<Function> {
+    let mut p = Program::new();
+    let (x, y) = (p.buffer("x", DType::F32, &[8, 16]), p.buffer("y", DType::F32, &[16]));
+    let acc = p.made("acc", DType::F32, &[16], "local");
+    let (k, lanes) = (p.var("k"), ramp(&mut p, 0, 1));
+    let tx = &mut p.tx;
+    let bound = tx.index(10);
+    let bounds = tx.broadcast(bound, 16);
+    let is_wanted = tx.binary(BinaryOp::Lt, lanes, bounds);
+    let zero = tx.float_of(DType::F32, 0.0);
+    let zeros = tx.broadcast(zero, 16);
+    let (made, first) = (tx.alloc(acc), tx.store(acc, zeros, &[lanes]));
+    let (old, row) = (tx.load(acc, &[lanes]), tx.load(x, &[k, lanes]));
+    let sum = tx.add(old, row);
+    let step = tx.store(acc, sum, &[lanes]);
+    let all = tx.load(acc, &[lanes]);
+    let last = tx.store(y, all, &[lanes]);
+    let [first, step, last] = [first, step, last].map(|stmt| tx.if_stmt(is_wanted, stmt, None));
+    let steps = tx.for_range(k, 8, LoopKind::Serial, step);
+    let body = tx.seq(&[made, first, steps, last]);
+    p.finish(1, body)
+}
+
+#[test]
+fn sums_of_which_lanes_are_left_out_stay_in_registers() {
+    let func = guarded_sums();
+    let x = counting(128).reshaped(vec![8, 16]);
+    let found = run(&func, &[x])[0].elements::<f32>().to_vec();
+    let untouched = f32::from_bits(0xa5a5_a5a5);
+    let sum = |lane: usize| (0..8).map(|row| (row * 16 + lane) as f32).sum();
+    let expected: Vec<f32> =
+        (0..16).map(|lane| if lane < 10 { sum(lane) } else { untouched }).collect();
+    assert_eq!(found, expected);
+    let target = "x86_64-linux-gnu,cpu=znver4".parse::<Target>().unwrap();
+    let assembly = String::from_utf8(compile(&func, &target, Emit::Assembly).unwrap()).unwrap();
+    assert!(!assembly.contains("(%rsp)"), "nothing is spilled: {assembly}");
 }
 
 #[test]
