@@ -103,7 +103,8 @@ fn is_worth_it(schedule: &Schedule, block: Block, inner: Loop) -> bool {
     }
     let strides = schedule.strides(inner);
     let is_beside = |elements: Option<i64>| elements == Some(1);
-    let gathers = strides.iter().filter(|each| !matches!(each.elements, Some(0 | 1))).count();
+    // Every other element takes two loads and a shuffle.
+    let gathers = strides.iter().filter(|each| !matches!(each.elements, Some(0..=2))).count();
     let work = schedule.work(block);
     strides.iter().all(|each| !each.is_store || is_beside(each.elements))
         && work.operations + WORK_PER_GATHER * work.functions >= WORK_PER_GATHER * gathers
