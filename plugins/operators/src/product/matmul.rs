@@ -89,9 +89,20 @@ impl Operator for Matmul {
 
 /// `matmul(a, transpose(b))` of an unknown number of columns, or of one row of `a`, reads `b` as it lies: where its rows lie along the
 /// sum, they can be multiplied in vectors however many they are, and a single row takes no longer than the transpose.
+///
+/// Where both are given transposed neither lies along the rows or columns of the result, so the left one is transposed.
 #[rule(simplify)]
 fn simplify(op: &Matmul, at: &mut Site<'_>) -> Option<Expr> {
     let (a, b) = (at.arg(0), at.arg(1));
+    if op.transpose_a && op.transpose_b {
+        let rank = at.tensor(a)?.1.len() as i64;
+        let axes: Vec<i64> = (0..rank - 2).chain([rank - 1, rank - 2]).collect();
+        let a = at.transpose(a, &axes);
+        let attrs = at.call.attrs;
+        let attrs = at.with_cx(|cx| cx.with_attr(attrs, "transpose_a", false.into()));
+        let product = at.call_op("matmul", &[a, b], attrs);
+        return at.same_type(product);
+    }
     let (_, dims) = at.tensor(b)?;
     let &[.., depth, columns] = dims.as_slice() else { return None };
     let [depth, columns] = [depth, columns].map(|dim| at.terms().dim_value(dim));
