@@ -50,22 +50,18 @@ fn byte_conv(task: &mut Task) -> Result<()> {
     let before = schedule.producers(sum)?;
     groups_apart(schedule, sum, out, None)?;
     frames_outside(schedule, [sum, out])?;
-    let taps = if machine.registers < REGISTERS { 1 } else { TAPS };
-    let of_lines = !joined(schedule, [sum, out])?;
-    let sizes = Sizes::of(schedule, [sum, out], (dots, group), taps, of_lines)?;
-    in_groups(schedule, sum, sizes.kept)?;
-    let tile = sizes.best(&machine)?;
-    let threads = if sizes.work() >= WORK_FOR_THREADS { machine.threads } else { 1 };
-    let left = match sizes.pixels {
-        None if tile.pixels > 1 => {
-            let whole = Sizes { kept: sizes.kept + 1, ..sizes };
-            let left = cut_off(schedule, &[sum, out], sizes.kept - 2, tile.pixels)?;
-            in_tiles(schedule, [sum, out], &whole, tile, dots, threads)?;
-            (left, Tile { pixels: 1, ..tile })
+    let conv = Convolution { blocks: [sum, out], dots, group };
+    let apart = schedule.snapshot();
+    let is_joined = joined(schedule, [sum, out])?;
+    let made = match conv.tiled(schedule, &machine, !is_joined) {
+        // Parts of a row that is a number times an unknown one are not always known to lie apart.
+        Err(_) if is_joined => {
+            schedule.restore(apart);
+            conv.tiled(schedule, &machine, true)
         }
-        _ => ([sum, out], tile),
+        made => made,
     };
-    in_tiles(schedule, left.0, &sizes, left.1, dots, threads)?;
+    let (sizes, tile, threads) = made?;
     for block in before {
         finish::alone(schedule, block, machine.lanes() * group, machine.threads > 1);
     }
@@ -75,6 +71,41 @@ fn byte_conv(task: &mut Task) -> Result<()> {
     ));
     task.predict(sizes.cycles(tile, &machine) / threads as f64);
     Ok(())
+}
+
+/// A sum and its result, and the instruction that adds so many products.
+struct Convolution {
+    blocks: [Block; 2],
+    dots: Dots,
+    group: i64,
+}
+
+impl Convolution {
+    /// Computes it in tiles; says in which, and on how many threads.
+    fn tiled(
+        &self,
+        schedule: &mut Schedule,
+        machine: &Machine,
+        of_lines: bool,
+    ) -> Result<(Sizes, Tile, i64)> {
+        let &Self { blocks, dots, group } = self;
+        let taps = if machine.registers < REGISTERS { 1 } else { TAPS };
+        let sizes = Sizes::of(schedule, blocks, (dots, group), taps, of_lines)?;
+        in_groups(schedule, blocks[0], sizes.kept)?;
+        let tile = sizes.best(machine)?;
+        let threads = if sizes.work() >= WORK_FOR_THREADS { machine.threads } else { 1 };
+        let (left, of_left) = match sizes.pixels {
+            None if tile.pixels > 1 => {
+                let whole = Sizes { kept: sizes.kept + 1, ..sizes };
+                let left = cut_off(schedule, &blocks, sizes.kept - 2, tile.pixels)?;
+                in_tiles(schedule, blocks, &whole, tile, dots, threads)?;
+                (left, Tile { pixels: 1, ..tile })
+            }
+            _ => (blocks, tile),
+        };
+        in_tiles(schedule, left, &sizes, of_left, dots, threads)?;
+        Ok((sizes, tile, threads))
+    }
 }
 
 /// The extents of a convolution.

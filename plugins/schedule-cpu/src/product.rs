@@ -55,7 +55,7 @@ fn product(task: &mut Task) -> Result<()> {
         return no_product();
     }
     let machine = task.machine();
-    let mut wanted = Wanted {
+    let wanted = Wanted {
         rows: task.wanted("rows"),
         vectors: task.wanted("vectors"),
         chunk: task.wanted("chunk"),
@@ -73,31 +73,65 @@ fn product(task: &mut Task) -> Result<()> {
     let wide = Some(lanes).filter(|&lanes| lanes >= WIDE);
     operands::groups_apart(schedule, sum, out, wide)?;
     before.extend(turned::columns_beside(schedule, [sum, out], lanes, &machine));
+    let (apart, others) = (schedule.snapshot(), before.clone());
     let line = joined::join(schedule, [sum, out], lanes, &machine)?;
-    known_rows_inside(schedule, [sum, out], lanes)?;
-    windows_inside(schedule, [sum, out], lanes)?;
-    let operands = Operands::of(schedule, sum, out, lanes)?;
-    if operands.form == Form::Dots {
-        before.extend(dots::whole_vectors(schedule, sum, operands.lanes)?);
-    }
-    let cut_first = chunks_first(schedule, &operands, &machine, wanted, line)?;
-    if cut_first.is_some() {
-        wanted.chunk = Some(1);
-    }
-    let pieces = whole_tiles(schedule, [sum, out], lanes, &machine, wanted)?;
-    let mut first = None;
-    for [sum, out] in pieces {
-        let operands = Operands::of(schedule, sum, out, lanes)?;
-        let wanted = if first.is_none() { wanted } else { wanted.of_chunk() };
-        let shape = in_tiles(schedule, &operands, &machine, wanted, &mut before)?;
-        first.get_or_insert((operands, shape));
-    }
-    let Some((operands, mut shape)) = first else { return no_product() };
-    shape.chunk = cut_first.unwrap_or(shape.chunk);
+    let whole = Whole { blocks: [sum, out], lanes, line: line.flatten() };
+    let made = match whole.computed(schedule, &machine, wanted, &mut before) {
+        // Parts of a row that is a number times an unknown one are not always known to lie apart.
+        Err(_) if line == Some(None) => {
+            schedule.restore(apart);
+            before = others;
+            whole.computed(schedule, &machine, wanted, &mut before)
+        }
+        made => made,
+    };
+    let (operands, shape) = made?;
     for block in before {
         finish::alone(schedule, block, lanes, machine.threads > 1);
     }
     tell(task, &operands, &shape)
+}
+
+/// A sum and its result.
+struct Whole {
+    blocks: [Block; 2],
+    lanes: i64,
+    /// Rows that are a line, where lines of a known length were made one.
+    line: Option<i64>,
+}
+
+impl Whole {
+    /// Computes a product in tiles; those of the first piece are given.
+    fn computed(
+        &self,
+        schedule: &mut Schedule,
+        machine: &Machine,
+        mut wanted: Wanted,
+        before: &mut Vec<Block>,
+    ) -> Result<(Operands, Shape)> {
+        let &Self { blocks: [sum, out], lanes, line } = self;
+        known_rows_inside(schedule, [sum, out], lanes)?;
+        windows_inside(schedule, [sum, out], lanes)?;
+        let operands = Operands::of(schedule, sum, out, lanes)?;
+        if operands.form == Form::Dots {
+            before.extend(dots::whole_vectors(schedule, sum, operands.lanes)?);
+        }
+        let cut_first = chunks_first(schedule, &operands, machine, wanted, line)?;
+        if cut_first.is_some() {
+            wanted.chunk = Some(1);
+        }
+        let pieces = whole_tiles(schedule, [sum, out], lanes, machine, wanted)?;
+        let mut first = None;
+        for [sum, out] in pieces {
+            let operands = Operands::of(schedule, sum, out, lanes)?;
+            let wanted = if first.is_none() { wanted } else { wanted.of_chunk() };
+            let shape = in_tiles(schedule, &operands, machine, wanted, before)?;
+            first.get_or_insert((operands, shape));
+        }
+        let Some((operands, mut shape)) = first else { return no_product() };
+        shape.chunk = cut_first.unwrap_or(shape.chunk);
+        Ok((operands, shape))
+    }
 }
 
 /// Cuts the last loop over rows into chunks before tiles are cut of it, where it is of lines or the only one. How many steps a chunk has

@@ -15,13 +15,13 @@ use super::operands::{Form, Operands};
 use crate::attempt;
 
 /// Makes the last two loops over rows one, where each step of the outer moves all that is read and written as far as all steps of the
-/// inner. The steps of the inner are given, where they are known: so many rows are a line.
+/// inner. Where that is done, the steps of the inner are given if they are known: so many rows are a line.
 pub(super) fn join(
     schedule: &mut Schedule,
     blocks: [Block; 2],
     lanes: i64,
     machine: &Machine,
-) -> Result<Option<i64>> {
+) -> Result<Option<Option<i64>>> {
     let [sum, out] = blocks;
     let operands = Operands::of(schedule, sum, out, lanes)?;
     let &[.., outer, inner] = operands.rows.as_slice() else { return Ok(None) };
@@ -50,5 +50,5 @@ pub(super) fn join(
             false => super::no_product(),
         }
     });
-    Ok((is_joined && is_known).then_some(line))
+    Ok(is_joined.then_some(is_known.then_some(line)))
 }
