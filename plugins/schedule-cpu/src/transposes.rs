@@ -7,13 +7,15 @@
 //! ```
 //!
 //! Steps of the innermost loop write side by side, and read one element each of lines that lie apart. An outer loop reads the
-//! neighbours: around a short piece of the innermost one it finds these lines in the nearest cache. Vectors are put together of
+//! neighbours: around a short piece of the innermost one it finds these lines in the nearest cache, a shorter one where they meet in few
+//! of its sets. Vectors are put together of
 //! elements, since that many stores of one element each take longer. Loops whose number of steps is not known, or has no divisor of
 //! use, are cut into such pieces and what is left behind them, which runs by itself.
 
 use tenon_schedule::{Block, Loop, Refusal, Result, Schedule, Tail};
 
 use crate::attempt;
+use crate::product::tile::gcd;
 
 /// Steps of the innermost loop that are a piece of it, at most: lines of so many, on as many pages, are at hand.
 const PIECE: i64 = 64;
@@ -21,6 +23,9 @@ const PIECE: i64 = 64;
 const WIDTH: i64 = 8;
 /// Neighbours that an outer loop reads together, at most.
 const NEIGHBOURS: i64 = 64;
+/// Bytes after which lines meet in a set of the nearest cache, and how many it has room for, as processors have at least.
+const SAME_SET: i64 = 4096;
+const WAYS: i64 = 8;
 /// Steps of either loop where their number is not known or has no good divisor: a line of memory. Those that are left run by
 /// themselves.
 const SQUARE: i64 = 16;
@@ -39,7 +44,8 @@ pub(crate) fn in_squares(schedule: &mut Schedule, block: Block, lanes: i64) -> b
         let reading =
             outer.iter().rev().find_map(|&each| Some((each, neighbours(schedule, each)?)));
         let Some((each, neighbours)) = reading else { return no_transpose() };
-        let (piece, width) = piece(schedule.extent(inner), lanes.min(WIDTH))?;
+        let most = lines_at_hand(schedule, block, inner).min(PIECE);
+        let (piece, width) = piece(schedule.extent(inner), lanes.min(WIDTH), most)?;
         let mut inside = inner;
         if Some(piece.steps) != schedule.extent(inner) {
             inside = piece.of(schedule, block, inner)?;
@@ -93,11 +99,11 @@ impl Part {
 }
 
 /// The longest piece of whole steps of a loop, and the vectors into which it divides.
-fn piece(extent: Option<i64>, widest: i64) -> Result<(Part, i64)> {
+fn piece(extent: Option<i64>, widest: i64, most: i64) -> Result<(Part, i64)> {
     let widths = [widest, widest / 2].into_iter().filter(|&width| width > 1);
     let known = extent.and_then(|extent| {
         let mut pieces = widths.filter_map(|width| {
-            let mut sizes = (1..=PIECE.min(extent)).rev();
+            let mut sizes = (1..=most.min(extent)).rev();
             Some((sizes.find(|size| extent % size == 0 && size % width == 0)?, width))
         });
         pieces.next().map(|(steps, width)| (Part::whole(steps), width))
@@ -108,6 +114,16 @@ fn piece(extent: Option<i64>, widest: i64) -> Result<(Part, i64)> {
         None if can_be_cut => Ok((Part::CUT, widest)),
         None => no_transpose(),
     }
+}
+
+/// Lines that steps of a loop read which the nearest cache keeps together: those that lie a multiple of some thousand bytes apart meet in
+/// few of its sets.
+fn lines_at_hand(schedule: &Schedule, block: Block, inner: Loop) -> i64 {
+    let bytes = schedule.bits_read(block) / 8;
+    let apart = schedule.strides(inner).into_iter().filter(|each| !each.is_store);
+    let meet = |elements: i64| SAME_SET / gcd(elements.saturating_mul(bytes).abs(), SAME_SET);
+    let sets = apart.filter_map(|each| each.elements).filter(|&it| is_apart(Some(it))).map(meet);
+    sets.min().map_or(PIECE, |sets| (WAYS * sets).max(WIDTH))
 }
 
 /// Whether neighbouring steps write side by side and read what lies apart.

@@ -271,7 +271,7 @@ fn evicted(rows: i64, row_bytes: i64, machine: &Machine) -> f64 {
     if row_bytes > 0 && meet >= ways { EVICTED * rows as f64 } else { 0.0 }
 }
 
-fn gcd(a: i64, b: i64) -> i64 {
+pub(crate) fn gcd(a: i64, b: i64) -> i64 {
     if b == 0 { a.max(1) } else { gcd(b, a % b) }
 }
 
