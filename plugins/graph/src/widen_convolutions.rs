@@ -15,10 +15,8 @@
 
 use tenon_plugin_api::prelude::*;
 
+use crate::convert_to_dots::LANES;
 use crate::convert_to_short_dots::has_fast_pairs;
-
-/// Sums in a vector of the instructions that multiply pairs.
-const LANES: i64 = 16;
 
 /// Computes convolutions of f16, and of bf16 where no instruction does, in f32.
 #[pass(
@@ -61,7 +59,7 @@ fn widen_convolutions(func: Function, _: &Module, cx: &PassContext) -> Result<Fu
 }
 
 /// Whether these are short floats of which no instruction multiplies pairs.
-fn is_short(rw: &Rewriter, x: Expr, has_pairs: bool) -> bool {
+pub(crate) fn is_short(rw: &Rewriter, x: Expr, has_pairs: bool) -> bool {
     match rw.tensor(x) {
         Some((DType::F16, _)) => true,
         Some((DType::BF16, _)) => !has_pairs,

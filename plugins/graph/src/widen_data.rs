@@ -14,10 +14,9 @@
 
 use tenon_plugin_api::prelude::*;
 
+use crate::convert_to_dots::LANES;
 use crate::convert_to_short_dots::has_fast_pairs;
-
-/// Columns up to which an element of the data is read once.
-const FEW: i64 = 16;
+use crate::widen_convolutions::is_short;
 
 /// Computes products of f16, and of bf16 that no instruction multiplies, of data in f32.
 #[pass(
@@ -46,7 +45,9 @@ fn widen_data(func: Function, _: &Module, cx: &PassContext) -> Result<Function> 
             continue;
         };
         let Some((made, _)) = rw.tensor(expr) else { continue };
-        if !is_short(&mut rw, [data, weight], cx) || !reads_often(&rw, expr) {
+        let has_pairs = has_fast_pairs(cx) && rw.is_constant(weight);
+        let [dtype, of_weight] = [data, weight].map(|each| rw.tensor(each).map(|it| it.0));
+        if dtype != of_weight || !is_short(&rw, data, has_pairs) || !reads_often(&rw, expr) {
             continue;
         }
         let data = rw.in_dtype(data, DType::F32);
@@ -60,21 +61,10 @@ fn widen_data(func: Function, _: &Module, cx: &PassContext) -> Result<Function> 
     rw.finish()
 }
 
-/// Whether both factors are short floats of which no instruction multiplies pairs.
-fn is_short(rw: &mut Rewriter, [data, weight]: [Expr; 2], cx: &PassContext) -> bool {
-    let [of_data, of_weight] = [data, weight].map(|it| rw.tensor(it).map(|(dtype, _)| dtype));
-    match of_data {
-        _ if of_data != of_weight => false,
-        Some(DType::F16) => true,
-        Some(DType::BF16) => !(has_fast_pairs(cx) && rw.is_constant(weight)),
-        _ => false,
-    }
-}
-
 /// Whether there are several rows, and more columns than a vector.
 fn reads_often(rw: &Rewriter, product: Expr) -> bool {
     let Some((_, dims)) = rw.tensor(product) else { return false };
     let &[.., rows, columns] = dims.as_slice() else { return false };
     let [rows, columns] = [rows, columns].map(|dim| rw.terms().dim_value(dim));
-    rows != Some(1) && columns.is_none_or(|columns| columns > FEW)
+    rows != Some(1) && columns.is_none_or(|columns| columns > LANES)
 }

@@ -16,7 +16,7 @@ use tenon_plugin_api::rule;
 use tenon_schedule::{Block, Loop, Machine, Refusal, Result, Schedule, Tail, Task};
 
 use crate::byte_dots::Dots;
-use crate::product::{cut_off, groups_apart, on_threads, sum_and_result};
+use crate::product::{as_one_row, cut_off, groups_apart, on_threads, sum_and_result};
 use crate::threads::WORK_FOR_THREADS;
 use crate::{attempt, finish, inlining};
 
@@ -268,28 +268,10 @@ fn frames_outside(schedule: &mut Schedule, [sum, out]: [Block; 2]) -> Result<()>
 
 /// Makes one row of all pixels of an image whose rows are of unknown length, where each sees one pixel alone. Says whether it has.
 fn joined(schedule: &mut Schedule, blocks: [Block; 2]) -> Result<bool> {
-    let [sum, out] = blocks;
-    let loops = schedule.loops(out)?;
-    let Some(rows) = loops.len().checked_sub(3) else { return Ok(false) };
-    if schedule.extent(loops[rows + 1]).is_some() {
-        return Ok(false);
-    }
-    for block in blocks {
-        let loops = schedule.loops(block)?;
-        let are_one = |pair: &[Loop; 2]| schedule.are_one_row(pair[0], pair[1]);
-        if !loops.get(rows..).and_then(|loops| loops.first_chunk()).is_some_and(are_one) {
-            return Ok(false);
-        }
-    }
-    Ok(attempt(schedule, |schedule| {
-        for block in blocks {
-            schedule.join_iterators(block, rows)?;
-        }
-        match schedule.written(sum) {
-            Some(buffer) => schedule.join_axes(sum, &buffer, rows),
-            None => Ok(()),
-        }
-    }))
+    let loops = schedule.loops(blocks[1])?;
+    let &[.., _, pixels, _] = loops.as_slice() else { return Ok(false) };
+    let is_open = schedule.extent(pixels).is_none();
+    Ok(is_open && attempt(schedule, |schedule| as_one_row(schedule, blocks, loops.len() - 3)))
 }
 
 /// Cuts the loop over groups where data lies in larger blocks of channels, so that its inner steps are next to each other.

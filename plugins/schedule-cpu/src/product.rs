@@ -26,6 +26,7 @@ use self::operands::{Form, Operands};
 use self::tile::{Shape, Tile, Wanted};
 use crate::{attempt, finish, inlining};
 
+pub(crate) use self::joined::as_one_row;
 pub(crate) use self::nest::on_threads;
 pub(crate) use self::operands::groups_apart;
 

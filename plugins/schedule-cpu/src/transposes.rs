@@ -15,7 +15,7 @@
 use tenon_schedule::{Block, Loop, Refusal, Result, Schedule, Tail};
 
 use crate::attempt;
-use crate::product::tile::gcd;
+use crate::caches::places;
 
 /// Steps of the innermost loop that are a piece of it, at most: lines of so many, on as many pages, are at hand.
 const PIECE: i64 = 64;
@@ -23,8 +23,7 @@ const PIECE: i64 = 64;
 const WIDTH: i64 = 8;
 /// Neighbours that an outer loop reads together, at most.
 const NEIGHBOURS: i64 = 64;
-/// Bytes after which lines meet in a set of the nearest cache, and how many it has room for, as processors have at least.
-const SAME_SET: i64 = 4096;
+/// Lines that a set of the nearest cache has room for, at least.
 const WAYS: i64 = 8;
 /// Steps of either loop where their number is not known or has no good divisor: a line of memory. Those that are left run by
 /// themselves.
@@ -121,7 +120,7 @@ fn piece(extent: Option<i64>, widest: i64, most: i64) -> Result<(Part, i64)> {
 fn lines_at_hand(schedule: &Schedule, block: Block, inner: Loop) -> i64 {
     let bytes = schedule.bits_read(block) / 8;
     let apart = schedule.strides(inner).into_iter().filter(|each| !each.is_store);
-    let meet = |elements: i64| SAME_SET / gcd(elements.saturating_mul(bytes).abs(), SAME_SET);
+    let meet = |elements: i64| places(elements.saturating_mul(bytes));
     let sets = apart.filter_map(|each| each.elements).filter(|&it| is_apart(Some(it))).map(meet);
     sets.min().map_or(PIECE, |sets| (WAYS * sets).max(WIDTH))
 }

@@ -31,19 +31,8 @@ pub(super) fn join(
     if operands.form != Form::Columns || inner != outer + 1 || is_long {
         return Ok(None);
     }
-    for block in blocks {
-        let loops = schedule.loops(block)?;
-        if !schedule.are_one_row(loops[outer], loops[inner]) {
-            return Ok(None);
-        }
-    }
     let is_joined = attempt(schedule, |schedule| {
-        for block in blocks {
-            schedule.join_iterators(block, outer)?;
-        }
-        if let Some(buffer) = schedule.written(sum) {
-            schedule.join_axes(sum, &buffer, outer)?;
-        }
+        as_one_row(schedule, blocks, outer)?;
         let joined = Operands::of(schedule, sum, out, lanes)?;
         match joined.form == operands.form && joined.rows.last() == Some(&outer) {
             true => Ok(()),
@@ -51,4 +40,23 @@ pub(super) fn join(
         }
     });
     Ok(is_joined.then_some(is_known.then_some(line)))
+}
+
+/// Makes one loop of that of number `outer` and the next around a sum and around its result, and one axis of theirs, where all that both
+/// read and write goes through memory as one loop would.
+pub(crate) fn as_one_row(schedule: &mut Schedule, blocks: [Block; 2], outer: usize) -> Result<()> {
+    for block in blocks {
+        let loops = schedule.loops(block)?;
+        match loops.get(outer..) {
+            Some(&[first, second, ..]) if schedule.are_one_row(first, second) => {}
+            _ => return super::no_product(),
+        }
+    }
+    for block in blocks {
+        schedule.join_iterators(block, outer)?;
+    }
+    match schedule.written(blocks[0]) {
+        Some(buffer) => schedule.join_axes(blocks[0], &buffer, outer),
+        None => Ok(()),
+    }
 }

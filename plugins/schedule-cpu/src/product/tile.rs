@@ -8,6 +8,7 @@ use tenon_schedule::{Machine, Result};
 
 use super::no_product;
 use super::operands::{Form, Operands};
+use crate::caches::{SAME_SET, places};
 
 /// Sums that must be in flight for the multiply-add units to be busy: their latency times their number.
 const SUMS_IN_FLIGHT: i64 = 8;
@@ -22,9 +23,6 @@ const MAX_ROWS: i64 = 8;
 
 /// Rows of a tile of dot products.
 const DOTS: i64 = 4;
-/// Bytes after which addresses fall into the same sets of the nearest cache: those of a page, in all processors that look a line up
-/// while they translate its address.
-const SAME_SET: i64 = 4096;
 /// What it costs an element to come from the second cache rather than from the nearest, in multiply-adds.
 const EVICTED: f64 = 0.5;
 /// What each further size of tiles costs, which is another piece of code.
@@ -266,13 +264,9 @@ impl Shape {
 /// than it has room for, beside one of the columns.
 fn evicted(rows: i64, row_bytes: i64, machine: &Machine) -> f64 {
     let ways = machine.caches[0] / SAME_SET;
-    let sets = SAME_SET / gcd(row_bytes, SAME_SET);
+    let sets = places(row_bytes);
     let meet = (rows + sets - 1) / sets;
     if row_bytes > 0 && meet >= ways { EVICTED * rows as f64 } else { 0.0 }
-}
-
-pub(crate) fn gcd(a: i64, b: i64) -> i64 {
-    if b == 0 { a.max(1) } else { gcd(b, a % b) }
 }
 
 /// The ways to cut long columns: tiles of some whole vectors, and what is left in a tile of its own, or the vectors of that and its
